@@ -21,9 +21,9 @@ static inline int is_told(unsigned kind, uint64_t a, uint64_t b, uint32_t c, con
 	return (on & UNI_TRACE_PROMISES_TELL) != 0;
 }
 
-/* As write() in ring.c, which has the reasons and takes over where this has no room or the time's
- * upper half is new; inlined with a number of words that is known, it costs little more than the
- * counter. */
+/* As write() in ring.c, which explains it. If there is no room here, or the time's upper half is
+ * new, uni_trace_write() does it. Inlined with a known number of words, it costs little more than
+ * reading the counter. */
 static inline __attribute__((always_inline)) void put(
 	unsigned kind, const uint64_t *words, unsigned nr)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Rings of sub-buffers, one for each CPU.
  *
- * A writer reserves by moving wptr (an unlocked compare-and-swap that has read the time after it
- * read wptr, so that times never decrease), writes, and takes its bytes off the sub-buffer's
- * open_bytes. Interrupts may nest at any instruction. The sub-buffer is closed by whoever makes
- * open_bytes 0, which can only be after its last byte was given out: the writer that moves on to
- * the next sub-buffer gives back the bytes that stay unused.
+ * A writer reserves by moving wptr, writes, and subtracts its bytes from the sub-buffer's
+ * open_bytes. The swap of wptr is unlocked; the time is read after wptr, so that times never
+ * decrease. Interrupts may nest at any instruction. Whoever makes open_bytes 0 closes the
+ * sub-buffer. That is only possible after its last byte was reserved: the writer that moves on to
+ * the next sub-buffer subtracts the bytes that stay unused.
  *
- * The next sub-buffer is made ready one ahead, so that moving on is one swap as well. Only an
- * interrupt that fills a whole sub-buffer while it interrupts that making ready finds no next one:
- * then events are lost, and counted. A sub-buffer with a record still unwritten from a whole round
- * ago (a thread was set aside in the middle of it) is passed over. */
+ * The next sub-buffer is made ready one ahead, so that moving on is one swap as well. Events are
+ * lost, and counted, only if an interrupt fills a whole sub-buffer while the interrupted code makes
+ * the next one ready. A sub-buffer is skipped if a record of the round before is still unwritten in
+ * it: its thread was set aside in the middle. */
 #include "uniscope/trace.h"
 
 #include "cpu.h"
@@ -145,8 +145,8 @@ static void settle(struct uni_trace_cpu *c)
 	} while (*frozen != want);
 }
 
-/* The session is read first: of the two a sub-buffer may tell one that is just over, never one that
- * its first record is not of. */
+/* The session is read first. So the sub-buffer may name a session that has just ended, but never
+ * one that its first record does not belong to. */
 static uint64_t told_by_sub(void)
 {
 	uint32_t session = *(volatile uint32_t *)&uni_trace_head.control.session;
@@ -244,7 +244,7 @@ static int write(
 	return 0;
 }
 
-/* What the last word of a record of the whole time says. */
+/* The last word of a SYNC record. */
 static uint64_t told_with_time(void)
 {
 	const volatile struct uni_trace_control *control = &uni_trace_head.control;
@@ -253,9 +253,9 @@ static uint64_t told_with_time(void)
 	return UNI_TRACE_SYNC_WORD(gaps, session, *(volatile uint32_t *)&uni_trace_head.epoch);
 }
 
-/* The upper half of the time is not what it was: the whole of it is told before anything that has
- * the new one. An interrupt in between tells it, too. Or another CPU wants this one's ring to stop,
- * or to go on, or there was a gap, and whoever made it set `hi` so that it comes here. */
+/* The upper half of the time has changed: a SYNC with the whole time comes before any record with
+ * the new half. An interrupt in between writes one, too. Or another CPU has set `hi` to get here:
+ * this ring has to stop or go on, or there was a gap. */
 static void tell_time(struct uni_trace_cpu *c)
 {
 	uint64_t now = uni_machine_time();
@@ -268,7 +268,7 @@ static void tell_time(struct uni_trace_cpu *c)
 		return;
 	*(volatile uint32_t *)&c->hi = (uint32_t)(now >> 32);
 	uni_machine_full();
-	/* Who changed it meanwhile may have set `hi` before it was set here. */
+	/* A CPU that changed it meanwhile may have set `hi` before it was set here. */
 	if (told_with_time() != words[1])
 		*(volatile uint32_t *)&c->hi = ~0u;
 	settle(c);
@@ -279,7 +279,7 @@ int uni_trace_write(struct uni_trace_cpu *c, uint64_t first, const uint64_t *wor
 	return write(c, first, words, nr, 0);
 }
 
-/* What a kernel calls by itself it may call early: before init() there is nothing at its area. */
+/* A kernel may call these functions early: before init() its area is empty. */
 static struct uni_trace_cpu *ready_cpu(void)
 {
 	struct uni_trace_cpu *c = uni_trace_this_cpu();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the hooks and the ring know of each other. */
+/* Shared by the hooks and the ring. */
 #ifndef UNI_GUEST_RING_H
 #define UNI_GUEST_RING_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sampling from within. A timer's ticks come in step with whatever the guest does in step with its
- * timer; so of each N ticks that make one sample, a random one is taken.
+ * Sampling from within. A timer's ticks are in step with guest code that the timer drives. So one
+ * tick in N makes a sample, at a random place among the N.
  */
 #include "uniscope/sample.h"
 #include "uniscope/trace.h"

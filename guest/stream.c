@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The guest's side of the pull protocol. One request is received, and its answer sent, before the
- * next one is looked at: two buffers are all there is, and a host that reads slowly slows down
- * nobody but itself. What comes is hostile until it is checked; what cannot be a frame is passed
- * over byte by byte.
+ * The guest's side of the pull protocol. It receives one request and sends its answer before it
+ * looks at the next one. So it needs two buffers only, and a slow host slows down nobody but
+ * itself. Received bytes are hostile until they are checked. Bytes that cannot be a frame are
+ * skipped one by one.
  */
 #include "uniscope/stream.h"
 #include "uniscope/sample.h"
@@ -214,7 +214,7 @@ static void send(struct uni_stream *s, unsigned status, uint32_t size, int seale
 	s->out_size = UNI_STREAM_HEAD + f->size;
 }
 
-/* Of a host that has proved its key: nobody else made this frame, and nobody sends it again. */
+/* True if the host that proved its key made this frame, and the frame is not a repeated one. */
 static int is_sealed(struct uni_stream *s)
 {
 	const struct uni_stream_frame *f = &s->in.frame;
@@ -261,9 +261,9 @@ static void handle(struct uni_stream *s)
 }
 
 /*
- * The first byte of what came begins no frame: on to one that may. Heads of frames that overlap
- * could have each byte checked again and again; where that is more than a line makes of frames that
- * were spoilt, all that is here goes.
+ * The first byte received begins no frame: drops bytes up to one that may. A hostile host can
+ * overlap heads of frames so that each byte is checked many times. If more bytes were checked than
+ * a noisy line explains, all received bytes are dropped.
  */
 static void pass_over(struct uni_stream *s, uint32_t checked)
 {

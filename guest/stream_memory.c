@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What of the guest's memory the host of a stream may read, and what it may write. */
+/* Checks which of the guest's memory the host of a stream may read and write. */
 #include "stream_memory.h"
 
 #include "uniscope/trace.h"
@@ -81,14 +81,14 @@ unsigned uni_stream_on_read(struct uni_stream *s, uint32_t size, uint32_t *size_
 
 /* --- what it may write ------------------------------------------------------------------------ */
 
-/* What a site does: functions are entered at the one kind, and left at the other. */
+/* The kind of a site: at an entry, or at an exit of a function. */
 enum {
 	NO_SITE,
 	AT_ENTRY,
 	AT_EXIT,
 };
 
-/* Of an instruction of five bytes at va that goes to one of the tracer's hooks. */
+/* The kind of site for a five-byte instruction at va that goes to one of the tracer's hooks. */
 static int kind_of_hook(const uint8_t *bytes, uint64_t va)
 {
 	const struct uni_trace_hooks *h = (const struct uni_trace_hooks *)uni_trace_head.hooks;
@@ -108,7 +108,7 @@ static int kind_of_hook(const uint8_t *bytes, uint64_t va)
 	return NO_SITE;
 }
 
-/* What stands at a site, and nothing else ever does: nop and call hook, ret and jmp hook. */
+/* A site holds one of these, never anything else: nop or call of a hook, ret or jmp to a hook. */
 static int kind_of_site(const uint8_t *bytes, uint64_t va)
 {
 	static const uint8_t nop[SITE] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What stream.c and stream_memory.c share. */
+/* Shared by stream.c and stream_memory.c. */
 #ifndef UNI_GUEST_STREAM_MEMORY_H
 #define UNI_GUEST_STREAM_MEMORY_H
 

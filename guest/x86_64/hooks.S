@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What patched sites call.
+/* The hooks that patched sites call.
  *
  * Entry: `call` in place of the 5-byte nop at a function's start (-mfentry, or
  * -fpatchable-function-entry=5). Every argument register is live, rax (number of vector arguments)
- * and r10 (static chain) too: only r11 is free. The return address is function + 5, or + 9 behind an
- * ENDBR: of an aligned function its low nibble is the record's id.
+ * and r10 (static chain) too: only r11 is free. The return address is function + 5, or + 9 behind
+ * an ENDBR: of an aligned function its low nibble is the record's id.
  *
  * Exit: `jmp` in place of `ret` (-mfunction-return=thunk-extern). rax, rdx and vector registers may
- * hold the value; the code was built with -fno-ipa-ra, so other caller-saved registers are free. The
- * stack pointer of an aligned stack ends in 8 here, which is the record's id.
+ * hold the value; the code was built with -fno-ipa-ra, so other caller-saved registers are free.
+ * The stack pointer of an aligned stack ends in 8 here, which is the record's id.
  *
  * Nothing on the guest's stack is changed, so that samplers, unwinders, longjmp and shadow stacks
  * work as before, and a real `ret` returns. */
@@ -182,8 +182,9 @@ function uni_trace_exit_lite
 	jmp	2b
 end uni_trace_exit_lite
 
-/* As exit, but a call that made no recorded one and was shorter than min_time vanishes: the newest
- * record is its entry, of one word, or of two (a function that is not aligned), and is taken back. */
+/* As exit, but removes the call's entry if the call was shorter than min_time and made no recorded
+ * call. The newest record is then its entry: one word, or two for a function that is not
+ * aligned. */
 function uni_trace_exit_min
 	if_off	uni_trace_no_exit
 	mov	%rax, %rsi
@@ -219,7 +220,7 @@ function uni_trace_exit_min
 4:	mov	%rsi, %rax
 	mov	%rdi, %rdx
 	ret
-	/* Of two words one was counted as no event: that is taken back as well. */
+	/* An entry of two words counted one of them as extra: subtract it. */
 6:	mov	$-1, %r11
 	xadd	%r11, UNI_TRACE_SUB_EXTRA(%r8)
 	test	%r11, %r11
@@ -254,7 +255,7 @@ function uni_trace_exit_value
 	ret
 end uni_trace_exit_value
 
-/* What an exit is that nobody patched. */
+/* The return thunk of code that nobody patched. */
 	.weak	__x86_return_thunk
 	.type	__x86_return_thunk, @function
 	.balign	16

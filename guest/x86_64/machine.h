@@ -28,7 +28,7 @@ static inline int uni_machine_swap(uint64_t *p, uint64_t old, uint64_t new)
 	return done;
 }
 
-/* What *p was before n was added. */
+/* Adds n to *p and returns the value before. */
 static inline uint64_t uni_machine_fetch_add(uint64_t *p, uint64_t n)
 {
 	__asm__ volatile("xaddq %0, %1" : "+r"(n), "+m"(*p)::"memory", "cc");

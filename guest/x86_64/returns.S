@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For binaries of -pg alone, whose returns cannot be patched: the return address on the stack is
- * replaced by one into here, and kept in a table by the place it was in (returns.c).
+/* For binaries with -pg alone, whose returns cannot be patched. The return address on the stack is
+ * replaced by an address in here. A table keeps it by its place on the stack (returns.c).
  *
  * This is the last resort. While such a call runs, unwinders and samplers see this address instead
- * of its caller, shadow stacks refuse the return, longjmp and exceptions leave entries behind (the
- * next call at that place takes them over), and each return is predicted wrongly. */
+ * of its caller, and shadow stacks refuse the return. longjmp and exceptions leave entries behind;
+ * the next call at that place takes them over. The CPU predicts each return wrongly. */
 #include "hooks.inc"
 
 	.text
@@ -37,8 +37,8 @@ mcount:
 3:	ret
 	.size	mcount, . - mcount
 
-/* Where such a call returns to: the place is below the stack pointer. What it returns is in rax,
- * rdx, and registers that C does not touch. */
+/* Such a call returns to here: the place is below the stack pointer. Its value is in rax, rdx, and
+ * registers that C does not touch. */
 function uni_trace_return
 	sub	$8, %rsp
 	mov	%rsp, %r11

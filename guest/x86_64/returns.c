@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Return addresses that are kept while their calls run, by the place on the stack that they were
- * taken from: so threads need nothing of their own, and may move to another CPU.
+/* Keeps return addresses while their calls run, by the place on the stack that they were taken
+ * from. So threads need nothing of their own, and may move to another CPU.
  *
  * The table is open-addressed. A place is looked for in PROBES cells from its own on, all of them,
  * so that cells can be given back at once. A call that finds no free cell is left alone: it has an

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a hook hands to C (hooks.inc, into_c): the registers that it pushed. */
+/* The registers that a hook pushed before it calls C (hooks.inc, into_c). */
 #ifndef UNI_GUEST_SAVED_H
 #define UNI_GUEST_SAVED_H
 

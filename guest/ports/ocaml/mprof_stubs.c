@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where MProf's events go: into a buffer as mirage-profile's ring, or, with -DUNI_MPROF_RING, into
- * the rings of uniscope's tracer, which is linked as well then.
+ * Writes MProf's events into a buffer as mirage-profile's ring. With -DUNI_MPROF_RING it writes
+ * them into the rings of uniscope's tracer, which is linked as well then.
  *
  * The buffer has four packets, each with a header of 30 bytes; an event lies in one of them. When
- * the last one is full the first is begun anew. A packet's content size grows behind the event
- * that it counts, so that a reader sees whole events only.
+ * the last one is full the first is begun anew. A packet's content size grows behind the event that
+ * it counts, so that a reader sees whole events only.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -110,7 +110,7 @@ value uni_mprof_lost(value log)
 	return Val_long((intnat)log_of(log)->lost);
 }
 
-/* Where an event of so many bytes behind its id will be; NO_ROOM: in no packet. */
+/* The place for an event of so many bytes behind its id; NO_ROOM: no packet can hold it. */
 value uni_mprof_reserve(value v, value payload)
 {
 	struct log *log = log_of(v);
@@ -134,7 +134,7 @@ static uint8_t *put_text(uint8_t *p, value text)
 	return p + len + 1;
 }
 
-/* What lies behind the id. */
+/* Writes the bytes behind the id. */
 static uint8_t *put_payload(uint8_t *p, long id, value a, value b, value number, value text)
 {
 	if (id == GC)
@@ -192,7 +192,7 @@ value uni_mprof_stamp(value buffer, value at)
 	return Val_unit;
 }
 
-/* Where it lies now. */
+/* The place where the event lies now. */
 value uni_mprof_place(value v)
 {
 	return Val_long((intnat)((uintnat)v / sizeof(value)));
