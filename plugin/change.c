@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Changes of control that are neither a plain call nor a plain return: tail calls, longjmp,
- * exceptions and threads. Three things tell them apart: where a return leads to, the stack pointer
- * at a call's push, and the one at the first pop behind an instruction that loads it.
+ * exceptions and threads. Three things tell them apart: the target of a return, the stack pointer
+ * at a call's push, and at the first pop after a load.
  */
 #include "plugin/plugin.h"
 

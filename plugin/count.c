@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Counts alone: QEMU adds to two numbers of each block, where it begins and at its last
- * instruction, and nothing calls us. What began and did not end was cut short; the block that then
- * begins in its middle says where.
+ * Counts alone: QEMU adds to two numbers of each block, at its beginning and at its last
+ * instruction, and calls no function of ours. A block that began and did not end was cut short. The
+ * block that then begins in its middle shows the place.
  */
 #include <stdlib.h>
 
@@ -113,7 +113,8 @@ static void cut_add(const struct block *b, uint32_t insn, uint64_t number)
 		plugin.stat[UNI_EXACT_UNKNOWN_CUTS] += number;
 }
 
-/* Of at most n executions of the blocks that begin there, those that nobody has taken yet. */
+/* Takes at most n executions of the blocks that begin at pc, and returns how many. Executions that
+ * were taken before are left out. */
 static uint64_t starts_take(uint64_t pc, uint64_t n)
 {
 	uint64_t all = 0;
@@ -128,9 +129,10 @@ static uint64_t starts_take(uint64_t pc, uint64_t n)
 }
 
 /*
- * Where a block was left n times. What faulted is executed again, in a block that begins with it;
- * behind an access to a device, with -icount, a block begins with the next instruction. If no
- * branch leads there, all that it executed tells.
+ * Finds the instructions at which the block was left n times. An instruction that faulted is
+ * executed again, in a block that begins with it. After an access to a device, with -icount, a
+ * block begins with the next instruction. If no branch leads there, all executions of that block
+ * count.
  */
 static void cuts_find(const struct block *b, uint64_t n)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Follows the guest from block to block. How the last block ends says what may come next; what
- * comes instead is an interrupt or an exception, which is followed until it goes back.
+ * Follows the guest from block to block. The end of the last block says which blocks may come next.
+ * Any other block is an interrupt or an exception, which is followed until it goes back.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -86,7 +86,7 @@ void cut_count(struct vcpu *v, struct block *b, uint32_t insn)
 	b->cut[b->nr_cuts++] = cut;
 }
 
-/* What quiet blocks have executed is of this node. */
+/* Adds the instructions of quiet blocks to the current node. */
 static void quiet_flush(struct vcpu *v)
 {
 	plugin.tree.out[v->node].insns += plugin.quiet - v->quiet;

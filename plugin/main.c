@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What QEMU loads: -plugin FILE,out=FILE,functions=FILE. */
+/* The plugin that QEMU loads: -plugin FILE,out=FILE,functions=FILE. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

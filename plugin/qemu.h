@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * QEMU's interface for TCG plugins, as far as it is used here: declared by ourselves, because no
- * distribution ships its header. Version 1 is that of QEMU 6 to 8.2, version 4 that of 10.0. What
- * only one of them has is weak: its address tells which QEMU has loaded us.
+ * The part of QEMU's interface for TCG plugins that we use. We declare it ourselves, because no
+ * distribution ships its header. Version 1 is that of QEMU 6 to 8.2, version 4 that of 10.0.
+ * Functions that only one version has are weak: their addresses tell which QEMU has loaded us.
  */
 #ifndef UNI_PLUGIN_QEMU_H
 #define UNI_PLUGIN_QEMU_H
@@ -33,8 +33,8 @@ typedef struct {
 } qemu_plugin_u64;
 
 /*
- * Version 1 of QEMU 7.2 takes a wish for reads alone as one for nothing, and one for writes alone
- * as one for both: so we ask for both.
+ * With version 1 of QEMU 7.2, a request for reads alone gives nothing, and one for writes alone
+ * gives both. So we ask for both.
  */
 enum { QEMU_CB_NO_REGS = 0, QEMU_INLINE_ADD_U64 = 0, QEMU_MEM_RW = 3 };
 
@@ -81,7 +81,7 @@ void qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(struct qemu_plugin_tb *tb
 	qemu_plugin_u64 entry, uint64_t imm) __attribute__((weak));
 bool qemu_plugin_read_memory_vaddr(uint64_t addr, void *data, size_t len) __attribute__((weak));
 
-/* What QEMU looks up in us. */
+/* QEMU looks these up in the plugin. */
 extern __attribute__((visibility("default"))) int qemu_plugin_version;
 __attribute__((visibility("default"))) int qemu_plugin_install(
 	qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv);

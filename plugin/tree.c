@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The tree of calling contexts: a node for each function below its caller. Bounded: deeper frames
- * than UNI_EXACT_DEPTH become siblings of their caller, and once UNI_EXACT_NODES are used a new
- * context becomes its function's one child of node `beyond_parent`. What each function executed and
- * how often it was called stays exact.
+ * The tree of calling contexts: a node for each function below its caller. It is bounded: frames
+ * deeper than UNI_EXACT_DEPTH become siblings of their caller. Once UNI_EXACT_NODES are used, a new
+ * context becomes its function's one child of node `beyond_parent`. Instructions and calls of each
+ * function stay exact.
  */
 #include <stdlib.h>
 
@@ -79,8 +79,8 @@ static uint32_t find(const struct tree *t, uint32_t parent, uint32_t function)
 }
 
 /*
- * Where there is no room for a context of its own. The image's functions have their nodes for that
- * from the beginning, so that this never fails; others share that of code of no function.
+ * The node for a context that has no room of its own. Functions of the image have such a node from
+ * the beginning, so that this never fails. Other functions share the node of code of no function.
  */
 static uint32_t beyond(struct tree *t, uint32_t function)
 {

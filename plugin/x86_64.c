@@ -136,7 +136,7 @@ bool x86_64_pops(const uint8_t *bytes, size_t size)
 	return (p.op[0] & 0xf8) == 0x58 || p.op[0] == 0x9d || p.op[0] == 0xc3;
 }
 
-/* Of two-byte opcodes without prefixes: those that work on registers if their operand is one. */
+/* Two-byte opcodes without prefixes that access no memory if their operand is a register. */
 static bool is_plain_0f(uint8_t op)
 {
 	return (op & 0xf0) == 0x40 || (op & 0xe0) == 0x80 || op == 0xa3 || op == 0xab ||
