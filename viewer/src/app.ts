@@ -14,7 +14,7 @@ export interface State {
     opt: Map<string, string>; // how single views show it, where that is not as usual
 }
 
-// What changed, for views that can do with less than drawing all anew.
+// The kind of a change. A view may redraw less for some kinds.
 export type Change = 'data' | 'search' | 'func' | 'look' | 'zoom';
 
 export class App {

@@ -14,7 +14,7 @@ const colours: Record<string, [string, string]> = { // light, dark
     signal: ['#f08a00', '#ffa940'], notify: ['#f08a00', '#ffa940'], read_later: ['#b3a012', '#e0d060'], create: ['#8a93a0', '#67707e'], become: ['#8a93a0', '#67707e'],
 };
 
-// Where things are; row -1: what has none.
+// Positions on the screen; row -1: the promise has none.
 interface Place { x0: number; x1: number; w: number; px(x: number): number; y(row: number): number; rowOf(p: number): number }
 
 export class Arrows {

@@ -36,7 +36,7 @@ export class Breakdown implements View {
     open(): void { this.update('data'); }
     update(c: Change): void { if (c !== 'zoom') this.draw(); }
 
-    // Of each place the value by function, and how much of all is left out.
+    // Returns the value by function for each place, and the part of all that is left out.
     private gather(): [Map<string, Map<number, number>>, number] {
         const { hidden } = this.app.state, places = this.places();
         let out = 0, all = 0;
@@ -90,7 +90,7 @@ export class Breakdown implements View {
             let m = out.get(name);
             if (!m) out.set(name, m = new Map());
             m.set(owner[node]!, (m.get(owner[node]!) ?? 0) + v);
-            // Of calls: what is in it is not its own.
+            // The time of a nested call is not its caller's own time.
             const up = tree.parent[node]!;
             if (s.key === 'calls' && up !== 0) m.set(owner[up]!, (m.get(owner[up]!) ?? 0) - dur);
         });
@@ -103,10 +103,10 @@ export class Breakdown implements View {
         if (!s) return;
         const [places, left] = this.gather(), sums = new Map<number, number>(), { hidden } = app.state;
         const before = s.second ? places.get('before') : undefined;
-        // Of a difference shares are compared: runs are not equally long.
+        // A difference compares shares, because runs differ in length.
         for (const m of before ? [places.get('after')!] : places.values()) for (const [f, v] of m) sums.set(f, (sums.get(f) ?? 0) + Math.max(0, v));
         const all = [...sums.values()].reduce((a, v) => a + v, 0), old = [...before?.values() ?? []].reduce((a, v) => a + v, 0);
-        // What is gone is told as well.
+        // Functions that are gone are shown as well.
         for (const f of before?.keys() ?? []) if (!sums.has(f)) sums.set(f, 0);
         const weight = ([f, v]: [number, number]): number => Math.max(v / (all || 1), (before?.get(f) ?? 0) / (old || 1));
         const order = [...sums].sort((a, b) => weight(b) - weight(a)), top = order.slice(0, most), first = Math.max(...top.map(([, v]) => v), 1e-9);

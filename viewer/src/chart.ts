@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Flame chart: time goes to the right. Of calls each is drawn; of samples, neighbours of the same
-// stack are one.
+// Flame chart: time goes to the right. It draws each call. It draws neighbouring samples of the
+// same stack together.
 import { type App, type Change, type View } from './app';
 import { fill, h, select } from './dom';
 import { pieces } from './lanes';
@@ -222,7 +222,7 @@ export class Chart implements View {
         return pack(keep.map((rows) => rows.length > 1 ? together(rows.map((r) => part(all, r))) : some ? chosen(all, rows[0]!, (i) => of[i] === cpu) : part(all, rows[0]!)));
     }
 
-    // Of calls that were not sent whole: what is on the screen.
+    // Asks for the part on the screen, of calls that were not sent whole.
     private ask(x0: number, x1: number): void {
         const { app, keep, plot } = this, s = app.source, [a, b] = plot.visible();
 
@@ -231,7 +231,7 @@ export class Chart implements View {
         s.look(x0, x1, plot.w, Math.min(...rows), Math.max(...rows), () => plot.swap(this.kept(s.detail)));
     }
 
-    // Of so many samples one is drawn.
+    // Draws every n-th sample; returns n.
     private thin(p: Points, from = 0, to = p.time.length): number {
         const { parent } = p.tree, step = Math.max(1, (to - from) / 2000 | 0);
         let frames = 0;

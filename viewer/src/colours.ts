@@ -43,8 +43,8 @@ export function ofFunc(f: Func, images: Map<string, number>): number {
     return hsl(base + width * v, f.kind === 'inlined' ? 62 : 84, 62 + 8 * hash(f.name + '!'));
 }
 
-// Of a difference, -1 to 1. Blue and orange can be told apart by all eyes; red and blue are what
-// flamegraph.pl has.
+// The colour of a difference from -1 to 1. All eyes can tell blue and orange apart; flamegraph.pl
+// has red and blue.
 export function ofDelta(d: number, safe: boolean): number {
     const v = Math.max(-1, Math.min(1, d));
     const s = Math.sqrt(Math.abs(v));

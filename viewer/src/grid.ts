@@ -43,7 +43,7 @@ export class Grid {
         const { first } = this, n = this.sum.length;
         let b = Math.max(0, Math.min(n - 1, Math.floor((t - this.from) / this.length)));
 
-        // What is on an edge may be in either.
+        // An interval on an edge may be in either piece.
         if (first[b]! > i) b--;
         else if (first[b + 1]! <= i) b++;
         return b >= 0 && b < n && first[b] === i ? b : -1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Heat map: a column a second (or less, of short recordings), a row a fiftieth of that (or more, where
-// samples are few), as FlameScope has it. A range is picked from cell to cell.
+// Heat map as FlameScope has it: a column is a second (less for short recordings), a row a fiftieth of that (more if samples are
+// few). A range is picked from cell to cell.
 import { type App, type Change, type View } from './app';
 import { fill, h, select } from './dom';
 import { holds } from './overview';
@@ -73,7 +73,7 @@ export class Heat extends Plot implements View {
         s.each({ ...app.selection, t0: 0, t1: 0 }, (t, dur, v, node) => {
             const { parent } = s.tree;
             const outer = inside ? inside[node] && !(depth1 && inside[parent[node]!]) : !depth1 || parent[node] === 0;
-            // What was off CPU in a call is no part of those it is in.
+            // A call's time off CPU is no part of the calls around it.
             if (!outer && !(nested && v < dur && (!inside || inside[node]))) return;
             if (!outer) v -= dur;
             const to = Math.min(this.cells.length - 1, Math.floor((t + dur) * per));

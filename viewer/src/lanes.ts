@@ -4,9 +4,9 @@ import type { Points } from './source';
 
 interface Piece { i: number; from: number; to: number }
 
-// Samples of a lane in the order of time, each with the time that it tells of; gap: what is further apart has a hole
-// between. Where none stands for several periods, it is that until the next one. One that does is for the time before it
-// that no other tells of, as far back as it takes: it is told late when the host was busy.
+// Samples of a lane in the order of time, each with the time that it stands for. Samples further apart than `gap` have a hole
+// between them. If no sample stands for several periods, each stands for the time until the next sample. A sample of several
+// periods stands for the free time before it, as far back as it needs: a busy host delivers it late.
 export function pieces(p: Points, items: number[], gap: number): Piece[] {
     const out: Piece[] = [], free: [number, number][] = [];
     let at = 0;

@@ -45,7 +45,7 @@ export function layout(g: Graph, byWeight: boolean): Layout {
         id: id.subarray(0, nr), of, total: dur[0]! };
 }
 
-// Of a difference, children may together be wider than either of the parent's values: then it grows.
+// In a difference, children may together be wider than both values of the parent: then the parent grows.
 function widen(g: Graph, value: Float64Array): number {
     if (!g.total2) return value[0]!;
     const { tree } = g;

@@ -91,7 +91,7 @@ export class Lines extends Plot {
     private room = 0;
     override contentHeight(): number {
         this.room = this.h - this.counterHeight();
-        // Where all rows have room there is nothing to make smaller.
+        // If all rows have room, nothing has to shrink.
         this.eye = this.fisheye && this.nrRows * rowPx > this.room - head - 16;
         // In the middle, or nearer to the end that is near.
         const top = head + 16 + rowPx / 2 - this.bent(0), end = this.room - rowPx - this.bent(this.nrRows - 1);

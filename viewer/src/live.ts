@@ -36,7 +36,7 @@ export class Live {
         void this.begin();
     }
 
-    // What is there already is shown before anything else is asked for; a picture of it comes first.
+    // Shows the data that exists before it asks for more; first shows a picture of it.
     private async begin(): Promise<void> {
         await this.fetch();
         setTimeout(() => this.listen(), this.rev > 0 ? 100 : 0);
@@ -102,7 +102,7 @@ export class Live {
                 this.rev = rev;
                 this.show(data, (path) => this.part(path, rev));
             }
-            // What takes long to show is shown less often.
+            // Data that takes long to show is shown less often.
             this.notBefore = performance.now() + 8 * (performance.now() - begin);
         } catch {
             this.lost = true;
@@ -132,7 +132,7 @@ export class Live {
     }
 
     private tick(): void {
-        // Of a server that does not answer it is not known whether it still records.
+        // If the server does not answer, nobody knows whether it still records.
         if (this.lost) this.what.textContent = '';
         else if (this.state?.recording) this.what.textContent = `recording ${names[this.state.recording] ?? ''}, ${time(Math.floor((performance.now() - this.since) / 1000) * 1e9)}`;
     }

@@ -55,7 +55,7 @@ export class Overview extends Plot {
         source.each({ t0: 0, t1: 0, cpu, thread, on }, (t, dur, v, node) => {
             const outer = !depth1 || tree.parent[node] === 0;
             const own = mine !== null && mine[node] && (!depth1 || !mine[tree.parent[node]!]);
-            // What was off CPU in a call is no part of those it is in.
+            // A call's time off CPU is no part of the calls around it.
             const less = nested && v < dur;
             if (!outer && !own && !less) return;
             const to = Math.min(n - 1, (t + dur) * per);

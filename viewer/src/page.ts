@@ -81,7 +81,7 @@ class Page {
         this.keys();
     }
 
-    // What the address does not hold, for the page that takes this one's place.
+    // The state that the address does not hold, for the page that replaces this page.
     keep(): { search: boolean; at: [number, number]; top: number; scroll: number } {
         const plot = (this.view() as { plot?: { top: number } } | undefined)?.plot;
 
@@ -106,7 +106,7 @@ class Page {
         return v;
     }
 
-    // What `report --hide` named; an address that says what is hidden is right.
+    // Hides the functions that `report --hide` named, unless the address says which are hidden.
     private hide(globs: string[]): void {
         const { funcs } = this.app.model;
 
@@ -202,7 +202,7 @@ class Page {
 
     private revealTab(): void { this.tabs.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }); }
 
-    // What is shown, and of what part.
+    // Chooses the data that is shown, and the part of it.
     private filter(): void {
         const { app } = this, { sources, cpus, threads } = app.model, s = app.state;
         const numbered = (all: string, list: string[]): [string, string][] => [['-1', all], ...list.map((name, i): [string, string] => [String(i), name]).sort((a, b) => a[1].localeCompare(b[1], 'en', { numeric: true }))];

@@ -66,7 +66,7 @@ export class Pair implements View {
         const [a, b] = this.both;
 
         this.linked = on;
-        // What was moved apart stays apart.
+        // If the user moved the two apart, they stay apart.
         if (on) {
             this.later = b.plot.x0 - a.plot.x0;
             this.used = 0;

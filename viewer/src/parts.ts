@@ -49,7 +49,7 @@ export class Parts extends Spans {
         return out;
     }
 
-    // Of what the server is asked for its sums; '': of what there is not.
+    // The path that the server is asked for sums; '': it has none for this selection.
     private path(sel: Selection): string {
         const t0 = Math.max(0, Math.floor(sel.t0 - this.begin)), t1 = Math.ceil(sel.t1 - this.begin);
         const whole = !(sel.t1 > sel.t0), who = sel.thread < 0 ? 'all' : this.threads.get(sel.thread), on = sel.cpu < 0 ? 'all' : this.cpus.get(sel.cpu);
@@ -91,7 +91,7 @@ export class Parts extends Spans {
         }
     }
 
-    // What waits is on no vCPU.
+    // Waiting time is on no vCPU.
     private less(values: Float64Array, sel: Selection): Float64Array {
         return this.hasOff && (sel.on || sel.cpu >= 0) ? values.map((v, n) => (this.waits[n] ? 0 : v)) : values;
     }

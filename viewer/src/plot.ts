@@ -224,7 +224,7 @@ export abstract class Plot {
         c.addEventListener('dblclick', (ev) => this.double(...this.where(ev)));
         c.addEventListener('pointerdown', (ev) => {
             const [x, y] = this.where(ev);
-            // Of a selection there is one finger, of a pinch there are two.
+            // A selection has one finger, a pinch has two.
             if (ev.button !== 0 || select || this.touches.size === 2) return;
             c.setPointerCapture(ev.pointerId);
             this.touches.set(ev.pointerId, { x, y });

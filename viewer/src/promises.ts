@@ -16,7 +16,7 @@ export function idText(low: number, high: number): string {
     return high === 0 && low < 65536 ? String(low) : '0x' + (high ? high.toString(16) + low.toString(16).padStart(8, '0') : low.toString(16));
 }
 
-// What goes from one promise to another at a moment: arrows, creations, and becoming another.
+// Events between two promises: arrows, creations, and one becoming another.
 export interface Edges { nr: number; time: Float64Array; from: Uint32Array; to: Uint32Array; kind: Uint8Array }
 
 export class Promises {
@@ -150,7 +150,7 @@ export class Promises {
             ready: w.ready[i] === never ? -1 : w.ready[i]! - 1, end: w.end[i] === never ? -1 : w.end[i]! - 1 }));
     }
 
-    // Who became whom, both ways.
+    // All promises that became p, or that p became.
     chain(p: number): Set<number> {
         const out = new Set<number>([p]), todo = [p];
 
@@ -251,7 +251,7 @@ export function place(p: Promises, shown: (i: number) => boolean, grouped: boole
         if (!shown(i)) continue;
         if (matters(i) !== group) { group = 1; floor = nrRows; }
         const up = p.creator[i]! !== NONE ? row[p.creator[i]!]! : -1;
-        // What its creator becomes goes on where that one stops.
+        // A promise that its creator becomes takes over its row.
         const heir = p.creator[i]! !== NONE && p.other[p.creator[i]!] === i && up >= 0 && up >= floor && free.ends(up) <= p.begin[i]! + slack;
         if (heir) { row[i] = up; free.extend(up, p.end[i]! + slack); }
         else row[i] = free.take(Math.max(floor, up + 1), p.begin[i]!, p.end[i]! + slack, floor + limit);

@@ -7,7 +7,7 @@ import { count, percent, time } from './text';
 
 const shares: [string, string][] = [['guest', '#e8954a'], ['kvm', '#79aee0'], ['vmm', '#62b8ae'], ['idle', '#c6cad2'], ['stolen', '#b79ac8']];
 
-// What is so bad that no view may be believed without knowing it; '': nothing.
+// A defect so bad that the user must know it before they believe any view; '': none.
 export function doubtful(head: Head): string {
     const r = head.recording, several = (r?.guests.length ?? 0) > 1;
     const of = (g: RecordedGuest): string[] => {

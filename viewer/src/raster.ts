@@ -11,7 +11,7 @@ function pixel(colour: string): number {
     return (0xff000000 | (n & 255) << 16 | (n >> 8 & 255) << 8 | n >> 16) >>> 0;
 }
 
-// What is drawn is noted first: a few thousand rectangles go to the canvas as they are.
+// Rectangles are collected first: up to a few thousand go to the canvas one by one.
 const FEW = 3000;
 
 export class Raster implements Brush {

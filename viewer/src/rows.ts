@@ -85,7 +85,7 @@ export class Index {
             else total += sum[b++]!;
             if (this.longer(m, block)) block = m;
         }
-        // Of equal ones the first.
+        // Of several equally long intervals, take the first.
         const inBlocks = head < tail ? this.most(block) : -1, at = block * BLOCK + (head < tail ? this.at[block]! : 0);
         this.longest = best < 0 || inBlocks > most || (inBlocks === most && at < best) ? at : best;
         return total;
@@ -156,8 +156,8 @@ export interface Strip {
     scale: number; // pixels a unit
 }
 
-// What a row shows from left to right: of intervals the first pixel, the last one and how much of it they cover. It is
-// painted when all are found: memory is slow, and waits that do not depend on each other go on at the same time.
+// The intervals that a row shows, from left to right: first pixel, last pixel, and the part that is covered. They are painted when
+// all are found: memory is slow, and independent waits overlap.
 const LIST = 4096;
 const which = new Uint32Array(LIST), ids = new Uint32Array(LIST), from = new Uint32Array(LIST), until = new Uint32Array(LIST), cover = new Float32Array(LIST);
 
@@ -183,7 +183,8 @@ function usable(r: Rows, row: number, scale: number): Grid | null {
     return g && g.length * scale < 1 / 3 ? g : null;
 }
 
-// The same by pieces, if one begins with interval i: until one has a wide interval in it. Where that is, is in `upTo`.
+// The same by pieces, if a piece begins with interval i, until a piece has a wide interval. `upTo` is the interval where it
+// stopped.
 let upTo = 0;
 function pieces(g: Grid, i: number, s: Strip, t: number, nr: number): number {
     const { first, sum, max, which: longest } = g, n = sum.length, { scale, width } = s, piece = g.length * scale, origin = (g.from - s.x0) * scale;
@@ -275,7 +276,7 @@ export function at(r: Rows, row: number, x: number, slack = 0): number {
     const i = seek(r, row, x);
 
     if (i < r.first[row + 1]! && r.start[i]! <= x) return i;
-    // Of a width that no pointer meets.
+    // Too narrow to point at.
     if (i < r.first[row + 1]! && r.start[i]! - x <= slack) return i;
     if (i > r.first[row]! && x - r.start[i - 1]! - r.dur[i - 1]! <= slack) return i - 1;
     return -1;

@@ -29,7 +29,7 @@ class Half {
         this.plot.up = up;
     }
 
-    // Of a difference: more or less of all that was recorded, as in the flame graph.
+    // The colour of a difference: more or less of the whole recording, as in the flame graph.
     private colour(n: number): number {
         const { app, g } = this, func = g.tree.func[n]!, all = app.graph();
 

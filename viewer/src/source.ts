@@ -19,8 +19,8 @@ export interface Source {
     self(sel: Selection): Float64Array;
     hasOff: boolean;
     outline?: boolean; // each() tells of what shares a pixel as if it were one
-    places?(sel: Selection, by: 'cpu' | 'thread'): Map<number, Float64Array>; // of an outline: what each vCPU or thread has
-    // Each value, of calls with `outer` only those that nothing called: from when, for how long (0: a moment), how much, where.
+    places?(sel: Selection, by: 'cpu' | 'thread'): Map<number, Float64Array>; // of an outline, by vCPU or thread
+    // Calls fn for each value; if `outer`, of calls only those without a caller. dur 0: a moment.
     each(sel: Selection, fn: (t: number, dur: number, v: number, node: number, cpu: number, thread: number) => void, outer?: boolean): void;
 }
 
@@ -121,7 +121,7 @@ function offCpu(tree: Tree): Uint8Array {
     return Uint8Array.from(tree.func, (f) => (/^\[(idle|sleeping|blocked|ready|stolen|kvm|vmm|waiting)\]/.test(tree.funcs.name(f)) ? 1 : 0));
 }
 
-// Calls: rows of one thread and depth each, which hold them in order. Of an outline a row is also of one vCPU.
+// Calls: rows of one thread and depth each, which hold them in order. In an outline, a row is also of one vCPU.
 export class Spans implements Source {
     key = 'calls'; title = 'Calls'; unit = 'ns'; timed = true; hasOff = false;
     outline = false;
@@ -171,7 +171,7 @@ export class Spans implements Source {
                 const a = whole ? start[i]! : Math.max(start[i]!, sel.t0);
                 const b = whole ? start[i]! + dur[i]! : Math.min(start[i]! + dur[i]!, sel.t1);
                 if (b < a) continue;
-                // What waits is on no vCPU; what no span tells of may have been at any time of the call.
+                // Waiting time is on no vCPU. The rest of the time off CPU may be anywhere in the call.
                 const away = (sel.on || sel.cpu >= 0) && this.waits[id[i]!] ? b - a : sel.on && this.off[i]! > 0 && dur[i]! > 0 ? this.off[i]! * (b - a) / dur[i]! : 0;
                 fn(a, b - a, b - a - away, id[i]!, on ?? this.cpu[i]!, thread);
             }
@@ -328,7 +328,7 @@ function addCalls(m: Model): void {
     for (let i = 0; i < cpus.length; i++) cpus[i] = idOf[cpus[i]!] ??= m.cpus.id('vCPU ' + cpus[i]);
     on.forEach((v, r) => { on[r] = idOf[v] ??= m.cpus.id('vCPU ' + v); });
     const labels = threadLabels(d);
-    // Where nothing tells threads apart, each CPU is one.
+    // If nothing tells threads apart, each CPU is one thread.
     const names = head.threads.map(([name, number], i) => name === 'tid' && number === '0' && onCpu.has(i) ? `on vCPU ${onCpu.get(i)}` : labels.get(number) ?? (name && name !== 'tid' ? name + (number === '0' ? '' : ' ' + number)
         : 'thread ' + (BigInt(number) > 65535n ? '0x' + BigInt(number).toString(16) : number)));
     names.forEach((name, i) => { if (names.indexOf(name) < i) names[i] = `${name} (${i})`; });
@@ -353,7 +353,7 @@ export function model(data: Data, funcs = new Funcs()): Model {
     for (const s of [m.samples, m.exits]) if (s?.time.length) m.end = Math.max(m.end, s.time[s.time.length - 1]! + 1);
     if (m.spans && h.calls!.end) m.end = Math.max(m.end, Number(BigInt(h.calls!.end) - m.begin));
     else if (m.spans) {
-        // What is last in its row ends last there.
+        // The last call of a row also ends last.
         const { start, dur, first } = m.spans.rows;
         for (let r = 1; r < first.length; r++) {
             const i = first[r]! - 1;

@@ -46,7 +46,7 @@ export class Timeline implements View {
         this.root = h('section', { class: 'view' }, this.bar, h('div', { class: 'body' }, h('div', { class: 'view' }, this.plot.canvas), this.side), this.live);
     }
 
-    // What the address keeps; of the other one of two beside its own.
+    // An option in the address. The second of two timelines has names of its own.
     private opt(key: string): string { return this.app.opt(this.own ? key : key + '2'); }
     private turn(key: string): void {
         this.app.setOpt(this.own ? key : key + '2', this.opt(key) ? '' : '1');
@@ -109,8 +109,8 @@ export class Timeline implements View {
         this.plot.redraw();
     }
 
-    // What is shown: of a chosen thread what it made, of matches only those; with those who made them, so that one
-    // sees where they come from.
+    // Chooses the promises to show: those that the chosen thread made, or those that match. Their creators are shown as well, so
+    // that one sees where they come from.
     private pack(): void {
         const { p, plot } = this, only = this.only && this.found.length > 0, matches = new Set(this.found);
         const keep = new Set<number>();
@@ -125,7 +125,7 @@ export class Timeline implements View {
         plot.keepInSight(plot.selected);
     }
 
-    // Who is `of`, or was made by it, at any number of steps but by no other thread: 1; else 2.
+    // 1: `of` itself, or made by it, directly or through promises of no other thread; else 2.
     private made(): Uint8Array {
         const { p } = this, out = new Uint8Array(p.nr).fill(this.of === NONE ? 1 : 0);
 
@@ -212,7 +212,7 @@ export class Timeline implements View {
             ...this.doubts('lost_wakeup'), ...this.doubts('starved'));
     }
 
-    // What may be wrong all the same.
+    // Doubts that remain.
     private unknown(): string {
         const head = this.m.data.head.promises!;
 
@@ -265,7 +265,8 @@ export class Timeline implements View {
 
     private show(f: Promises['findings'][number]): void {
         const { plot, p } = this, at = p.first + f.time;
-        // What it is about, and as much before and after: a starvation's length, a signal and the wait that came after it.
+        // The moment of the finding, and as much time before and after. For a starvation this is its length; for a lost wake-up, a
+        // signal and the wait after it.
         const from = f.kind === 'lost_wakeup' && f.signal ? Math.min(at, p.first + f.signal - 1) : at, to = f.kind === 'starved' ? at + f.ns : at;
         const around = Math.max(to - from, at - from, (p.last - p.first) / 5000, 1000);
 

@@ -52,7 +52,7 @@ export class Tracks {
         }
     }
 
-    // Of those with one name, who lived when the rows' first call began.
+    // The promises among `named` that were alive when the first call of the rows began.
     private alive(named: number[], rows: number[], p: Promises): number[] {
         const { first, start } = this.spans.rows, full = rows.filter((r) => first[r + 1]! > first[r]!);
         const at = Math.min(...full.map((r) => start[first[r]!]!));
@@ -62,7 +62,7 @@ export class Tracks {
 
     who(): number[] { return [...this.of.keys()]; }
     holds(row: number, i: number): boolean { return i >= this.rows.first[row]! && i < this.rows.first[row + 1]!; }
-    // Whose calls are that thread's, of those that the choice of a thread knows; NONE: nobody's.
+    // The promise whose calls are that thread's; NONE: there is none.
     ofThread(thread: number): number {
         for (const [q, rows] of this.of) if (rows.some((r) => r.length > 0 && this.spans.rowThread[r[0]!] === thread)) return q;
         return NONE;

@@ -149,7 +149,7 @@ class Maker {
     }
 }
 
-// From the leaves to the root. Of a function only: what calls it, by what all of it took.
+// From the leaves to the root. With `of`: only the callers of that function, by its total values.
 export function callers(g: Graph, funcs: Funcs, of?: number): Graph {
     const { tree } = g;
     const m = new Maker();
@@ -178,7 +178,7 @@ function within(tree: Tree, node: number, func: number): boolean {
     return false;
 }
 
-// What a function calls, wherever it was called from; a recursion is below its first call.
+// The callees of a function, wherever it was called from. A recursive call is below the first call.
 export function callees(g: Graph, funcs: Funcs, of: number): Graph {
     const { tree } = g;
     const m = new Maker();
@@ -248,7 +248,7 @@ export function table(g: Graph, nrFuncs: number): FuncRow[] {
     return rows.sort((a, b) => b.self - a.self || b.total - a.total || a.func - b.func);
 }
 
-// What of the graph is in frames that match, none counted twice; below `top` only.
+// The sum of the frames that match, each part counted once; only below `top`.
 export function matched(g: Graph, match: Uint8Array, top = 0): number {
     const { tree } = g;
     const inside = new Uint8Array(tree.nr); // 1: below top, 2: below a match as well

@@ -39,7 +39,7 @@ export class Url {
         }
     }
 
-    // Of what changes many times a second.
+    // For state that changes many times a second.
     saveSoon(): void {
         clearTimeout(this.timer);
         this.timer = setTimeout(() => this.save(), 100);
