@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// One row's intervals by pieces of time that are equally long: where very many are in a pixel, what it shows is in a few of
-// these, one after the other in memory, and nothing has to be searched for.
+// Divides one row's intervals into pieces of equal length. If a pixel has very many intervals, a few pieces have its contents. They
+// follow each other in memory, so that nothing has to be searched for.
 const FEW = 30000;    // in a row, which are found as fast without
 const EACH = 8;       // in a piece, about
 const MOST = 1 << 16; // pieces

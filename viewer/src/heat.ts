@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Heat map as FlameScope has it: a column is a second (less for short recordings), a row a fiftieth of that (more if samples are
+// Heat map as FlameScope has it. A column is a second (less for short recordings), a row a fiftieth of that (more if samples are
 // few). A range is picked from cell to cell.
 import { type App, type Change, type View } from './app';
 import { fill, h, select } from './dom';

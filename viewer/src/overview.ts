@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The whole recording in one strip: how much happened when, what of it is the chosen function, and
-// the range that all views show.
+// The whole recording in one strip: how much happened when, the part of the chosen function, and
+// the range of all views.
 import { type App } from './app';
 import { fill, h } from './dom';
 import { Plot, sans, type Theme } from './plot';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Rows of intervals that are sorted and do not overlap, drawn by level of detail: the work depends
-// on pixels, not on how many there are.
+// Draws rows of intervals, sorted and without overlap, by level of detail. The work depends on
+// pixels, not on intervals.
 import { gridOf, type Grid } from './grid';
 
 export interface Rows {
@@ -85,7 +85,7 @@ export class Index {
             else total += sum[b++]!;
             if (this.longer(m, block)) block = m;
         }
-        // Of several equally long intervals, take the first.
+        // If several intervals are equally long, take the first.
         const inBlocks = head < tail ? this.most(block) : -1, at = block * BLOCK + (head < tail ? this.at[block]! : 0);
         this.longest = best < 0 || inBlocks > most || (inBlocks === most && at < best) ? at : best;
         return total;

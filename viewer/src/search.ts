@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Regular expressions with bounded work: of some, as (a+)+$, a browser's own matcher takes longer than
-// anybody lives, and both the pattern (of a shared address) and the names (of a guest) are a stranger's.
+// Regular expressions with bounded work. A browser's own matcher never ends for some, as (a+)+$. The pattern may come from a shared
+// address and the names from a guest: trust neither.
 import { pattern } from './text';
 
 export interface Finder { test(name: string): boolean; hard: number } // hard: names that were given up
