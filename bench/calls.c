@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * calls [SLICES]: what tracing costs a call. The guest's tracer is linked into this process, whose
- * own functions are patched as a guest's are; each mode takes turns with the plain build, in random
- * order. Prints the cost of reading the clock, then for each mode and program ns a call more than
+ * own functions are patched as a guest's are. Each mode takes turns with the plain build, in random
+ * order. Prints the cost of reading the clock. Then, for each mode and program: ns a call more than
  * plain (the quickest slices, and the lower quartile) and bytes a call. bench/run calls runs it.
  */
 #include <stdint.h>

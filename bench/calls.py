@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What tracing costs each call: our guest tracer in a native program, against uftrace record."""
+"""The cost of tracing a call: our guest tracer in a native program, against uftrace record."""
 import statistics
 import subprocess
 import tempfile

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What calls are timed on: recursion (13,529 calls), a recursive-descent JSON parser, and quicksort
- * with a callback. Each returns a sum, so that none can be left out.
+ * The work that calls are timed on: recursion (13,529 calls), a recursive-descent JSON parser, and
+ * quicksort with a callback. Each returns a sum, so that none can be left out.
  */
 #include "calls_work.h"
 

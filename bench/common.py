@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the benchmarks share: measuring, comparing, lab guests."""
+"""Shared by the benchmarks: measuring, comparing, lab guests."""
 import os
 import pathlib
 import resource

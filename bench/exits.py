@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What it costs to record VM exits: a guest that does nothing but leave, a known number of times."""
+"""The cost of recording VM exits: a guest that does nothing but leave, a known number of times."""
 import glob
 import json
 import os

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * growing FOLDER SECONDS HZ VCPUS: a recording of so many seconds lies behind it, a second more
- * comes: CPU time (user + sys, ms) of one update of a live page, read anew and of what is new. The
- * least of several.
+ * growing FOLDER SECONDS HZ VCPUS: the CPU time (user + sys, ms) of one update of a live page. A
+ * recording of SECONDS exists, and one second more comes. The page is read anew, or only its new
+ * part. Prints the least of several.
  */
 #include <inttypes.h>
 #include <stdio.h>

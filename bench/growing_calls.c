@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * growing_calls FOLDER SECONDS RATE CPUS: a trace of so many seconds lies behind it, with as many
- * calls a second of each CPU, a second more comes: CPU time (user + sys, ms) of one update of a
- * live page, read anew and of what is new. The least of several.
+ * growing_calls FOLDER SECONDS RATE CPUS: the CPU time (user + sys, ms) of one update of a live
+ * page. A trace of SECONDS with RATE calls a second of each CPU exists, and one second more comes.
+ * The page is read anew, or only its new part. Prints the least of several.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ struct bench {
 	const char *path;
 	uint64_t rate, cpus, now_s;
 	uint32_t depth[MAKE_CPUS];
-	/* What goes on. */
+	/* The reader of the new part, which goes on. */
 	struct uni_follow *f;
 	struct uni_page_growing *samples;
 	struct uni_tfollow *tf;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * inside [SLICES]: what a guest's own sampler costs, natively: a tick while nobody wants samples, a
- * tick that is not its period's, and a sample by depth of the stack. Prints ns each: of the
+ * inside [SLICES]: the native cost of a guest's own sampler. It times a tick while nobody wants
+ * samples, a tick that takes no sample, and a sample by depth of the stack. Prints ns each: of the
  * quickest of the slices, and the lower quartile. bench/run inside runs it.
  */
 #include <stdint.h>

@@ -13,7 +13,7 @@ def inside(args):
         subprocess.run([f"{args.build}/bench/inside"], check=True)
 
 
-# What of it runs in the guest, and nothing has asked for a sample but in the last.
+# The parts that run in the guest. Only the last asks for samples.
 STATES = (
     ("no timer, sampler linked", ""),
     ("a timer's ticks alone", "tick=%d bare=1"),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * live SECONDS RATE RING_MIB: a process writes events of threads into its ring, RATE a second (0:
- * as fast as it can), while this one reads it from outside. Each event has a serial number, so that
- * what was taken and what is missing can be told by the events themselves; what the reader says it
- * lost must be that. bench/run live runs it.
+ * as fast as it can). This process reads the ring from outside. Each event has a serial number, so
+ * that missing events are known. They must be those that the reader counts as lost. bench/run live
+ * runs it.
  */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* lod INTERVALS [ROWS [PIXELS]]: what the index of intervals costs, how long views take, and
- * replies of a store of as many calls, which are views and sums as they go to a page. */
+/* lod INTERVALS [ROWS [PIXELS]]: the cost of the index of intervals, of views, and of a store's
+ * replies for as many calls. A reply is the view or the sums that a page gets. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static uint64_t rnd(uint64_t n)
 	return (seed >> 33) % n;
 }
 
-/* Of this process, so that what else the machine does matters less. */
+/* Counts this process only, so that other load matters less. */
 static uint64_t cpu_ns(void)
 {
 	struct timespec ts;

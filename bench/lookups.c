@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * lookups IMAGE [SECONDS]: how fast addresses become names, by one core. Prints a line of each:
- * cold (from nothing to the names of one stack, ms), index (the rest of the debug data, ms),
- * symbols and places (lookups a second; places are with inlined functions and lines).
+ * lookups IMAGE [SECONDS]: how fast addresses become names, by one core. Prints a line of each.
+ * cold: from nothing to the names of one stack, ms. index: the rest of the debug data, ms. symbols,
+ * places: lookups a second; places have inlined functions and lines.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a promise costs a program on Lwt that is traced with guest/ports/ocaml, by how many there are."""
+"""The cost of a promise in a program on Lwt that is traced with guest/ports/ocaml, by the number of promises."""
 import os
 import shutil
 import statistics

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The report page in headless Chromium: first paint, main thread's CPU, drawing while zooming, a range to a new
-flame graph; and the same trace in speedscope, where npm has it (SPEEDSCOPE=FOLDER of its dist/release)."""
+"""The report page in headless Chromium: first paint, main thread's CPU, drawing while zooming, a range to a new flame graph. Also
+the same trace in speedscope, if npm has it (SPEEDSCOPE=FOLDER of its dist/release)."""
 import base64
 import gzip
 import json
@@ -141,7 +141,7 @@ def zoomed(b, plot):
 
 
 def missed(b, plot):
-    """Of a hundred frames that zoom in and out, each begun when it may be: percent of those of a screen of 60 Hz that had none."""
+    """A hundred frames zoom in and out, each as soon as the browser allows it: percent of a 60 Hz screen's frames that were missed."""
     times = b.run(f"""new Promise(done => {{ const p = {plot}, t = []; const f = now => {{ t.push(now);
         if (t.length > 100) done(t); else {{ p.zoom(t.length % 50 < 25 ? 0.85 : 1 / 0.85, p.w * 0.4); requestAnimationFrame(f); }} }};
         requestAnimationFrame(f); }})""")

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * promises [SLICES]: what an event of threads costs. The guest's tracer is linked into this
- * process; each event takes turns with the same loop without it, with a function's entry as a
- * patched guest records it, and, where it was built with LTTng, with that one's tracepoint of the
- * same fields. Prints the clock's cost, then for each ns an event more than the empty loop: the
- * quickest slices, and the lower quartile. bench/run promises runs it.
+ * promises [SLICES]: the cost of an event of threads. The guest's tracer is linked into this
+ * process. Each event takes turns with the same loop without it, and with a function's entry as a
+ * patched guest records it. If it was built with LTTng, it also takes turns with an LTTng
+ * tracepoint of the same fields. Prints the clock's cost, then for each ns an event more than the
+ * empty loop: the quickest slices, and the lower quartile. bench/run promises runs it.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What an event of threads and promises costs the guest: ours, LTTng's, and a function's entry."""
+"""The cost of an event of threads and promises in the guest: ours, LTTng's, and a function's entry."""
 import os
 import statistics
 import subprocess

@@ -11,7 +11,7 @@ import time
 
 from common import Guest, Skip, bench, need, shell
 
-# Of the gaps guest: a jump counts from so many thresholds (1.5 usual turns) on.
+# Thresholds of the guest's gaps: a jump counts from so many times 1.5 usual turns on.
 CLASSES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
 
 
@@ -202,7 +202,8 @@ def spread(values, form="%.2f"):
 
 @bench
 def gaps(args, seconds=6):
-    """What the guest itself sees: jumps of its clock, with and without a profiler at 997 Hz."""
+    """Gaps as the guest itself sees them: jumps of its clock, with and without a profiler at 997
+    Hz."""
     need_sampler(args)
     tools = [("no profiler", lambda: Nothing()),
              ("kernel", lambda: Record(args, "bpf", 997, seconds)),

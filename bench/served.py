@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a page that is served costs: the index of calls, replies for what a screen shows of them, and the first paint in a
-browser once the index is ready."""
+"""The cost of a served page: the index of calls, replies for a screen of them, and the first paint in a browser with the index
+ready."""
 import os
 import pathlib
 import re
@@ -44,8 +44,8 @@ def first_paint(args, session):
 
 @bench
 def served(args):
-    """CPU time, INTERVALS=N of them in 24 rows (default 10 million; 100 million take 4 GB), 1600 pixels; first paint of a
-    session of half as many calls as EVENTS=N (default 10 million), or of SESSION=FOLDER."""
+    """CPU time: INTERVALS=N of them in 24 rows (default 10 million; 100 million take 4 GB), 1600 pixels. First paint: a session of
+    half as many calls as EVENTS=N (default 10 million), or of SESSION=FOLDER."""
     print(subprocess.run([f"{args.build}/bench/lod", os.environ.get("INTERVALS", "10000000")], check=True,
                          capture_output=True, text=True).stdout, end="")
     if browser.find() is None:

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * LD_PRELOAD this into a program that asks for CLOCK_MONOTONIC before and after each unit of its
- * work, as uniprof does around a trace: at its end, the time between one question and the next is
- * written to the file that STAMPS names, as "NUMBER P10 P50 P90" in us. Times below SHORT_NS lie
- * between two units, not within one, and are left out.
+ * work, as uniprof does around a trace. At its end it writes the times between two questions to the
+ * file that STAMPS names, as "NUMBER P10 P50 P90" in us. Times below SHORT_NS lie between two
+ * units, not within one, and are left out.
  */
 #include <dlfcn.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A live trace at full rate: is every event there? A native program that links the tracer makes ten million
-events a second for ten seconds into a ring of 64 MiB, and counts its own calls; `trace record` reads."""
+"""A live trace at full rate: is every event there? A native program that links the tracer makes ten million events a second for ten
+seconds into a ring of 64 MiB. It counts its own calls; `trace record` reads."""
 import json
 import os
 import shutil

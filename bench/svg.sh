@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # bench/svg.sh UNISCOPE GENERATOR [N [FLAMEGRAPH_PL]]: CPU seconds and peak memory of drawing N
-# (1,000,000) distinct folded stacks, three runs, and of flamegraph.pl on the same file if its path
-# is given. GENERATOR N prints such stacks; GNU time is needed.
+# (1,000,000) distinct folded stacks, three runs. If the path of flamegraph.pl is given, it draws
+# the same file. GENERATOR N prints such stacks; GNU time is needed.
 set -eu
 U=$1 gen=$2 n=${3:-1000000} peer=${4:-}
 gnutime=$(command -v time) || { echo "GNU time is not installed" >&2; exit 1; }

@@ -1,12 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# tracekill.sh [-b BUILD-DIR] [-n KILLS] [-a kvm|tcg] [-s VCPUS]: what switching tracing on costs, and
-# what is left when the profiler dies of it. A lab guest of a thousand traced functions runs; 20 times
-# `trace start` and `trace stop` say how long it stood, and `trace record` and `trace dump` for how long at
-# their end; then KILLS (200) of `trace start`, `trace record`
-# and `trace stop` are killed (kill -9) at random system calls of their work. After each, every place that
-# is patched must hold old bytes or new ones (the next command verifies all, and leaves nothing alone),
-# and the guest's own heartbeat must go on. In the end everything is off, byte for byte.
+# tracekill.sh [-b BUILD-DIR] [-n KILLS] [-a kvm|tcg] [-s VCPUS]: the cost of switching tracing on, and the state of the guest if
+# the profiler dies of it. A lab guest of a thousand traced functions runs. 20 times `trace start` and `trace stop` say how long it
+# stood, and `trace record` and `trace dump` how long it stood at their end. Then KILLS (200) of `trace start`, `trace record` and
+# `trace stop` are killed (kill -9) at random system calls of their work. After each, every patched place must hold old bytes or new
+# ones, and the guest's own heartbeat must go on. The next command verifies all places, and leaves nothing alone. In the end
+# everything is off, byte for byte.
 set -u
 build=build kills=200 accel=kvm vcpus=1
 while getopts b:n:a:s: opt; do

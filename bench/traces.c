@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * traces TARGET IMAGE [N [NAP_US]]: what one call chain costs, taken in the way of that target, N
- * times after the other (default 2000) with naps in between. Prints percentiles in us: of all of
- * it, and of its parts (stop and registers, stack, go on), and how many frames the chains had.
+ * traces TARGET IMAGE [N [NAP_US]]: the cost of one call chain, taken in the way of that target. It
+ * takes N chains (default 2000), with naps in between. Prints percentiles in us: of all of it, and
+ * of its parts (stop and registers, stack, go on), and how many frames the chains had.
  */
 #include <inttypes.h>
 #include <stdio.h>
