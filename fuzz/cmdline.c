@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is read of a VMM process: the command line, configuration files, API answers,
+/* Inputs read from a VMM process: the command line, configuration files, API answers,
  * /proc/PID/maps. */
 #include <assert.h>
 #include <stddef.h>

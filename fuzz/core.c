@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (err.code == 0)
 			abort(); /* each refusal has a message */
 	} else {
-		/* What the reader made must be regions as gmem wants them. */
+		/* The reader's regions must be valid for gmem. */
 		if (f.vcpu.nr == 0 || f.vcpu.nr > UNI_VCPU_MAX ||
 			uni_gmem_create(&ops, &src, f.space, f.region.v, f.region.nr, &m, &err) !=
 				0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runs a fuzz harness without libFuzzer: each seed, each seed cut at every length (up to a limit),
- * and random mutations from a fixed start, so that any compiler's test run exercises the parsers.
+ * Runs a fuzz harness without libFuzzer, so that any compiler's test run exercises the parsers. The
+ * inputs are each seed, each seed cut at every length (up to a limit), and random mutations from a
+ * fixed start.
  */
 #include <dirent.h>
 #include <stdint.h>

@@ -53,7 +53,7 @@ static void check_hints(struct uni_image *img, uint64_t bias)
 				h->func[i].start, h->func[i].size));
 }
 
-/* What is listed as nm does reads back, and no more functions than there are lines. */
+/* The list in the format of nm reads back, with no more functions than lines. */
 static void check_list(const uint8_t *data, size_t size)
 {
 	struct uni_strbuf text;

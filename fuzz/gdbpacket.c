@@ -40,7 +40,7 @@ static void look_at(const uint8_t *text, size_t size)
 	copy[size] = '\0';
 	(void)uni_gdb_xml_arch(copy, name, sizeof(name));
 	(void)uni_gdb_xml_reg(copy, "SCTLR", &number);
-	/* What we would send must come back as it was. */
+	/* A packet of ours must come back unchanged. */
 	if (strpbrk(copy, "#$}*") == NULL && uni_gdb_frame(frame, sizeof(frame), &pos, copy)) {
 		struct uni_gdb_item item;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What comes in at a guest's port, to the guest's own library: as bytes, or as requests that are
- * put into good frames, whose addresses are those of things that are there. The first byte says
- * which, whether there is a key, and how the port behaves.
+ * Input to a guest's port, for the guest's own library: bytes, or requests in valid frames with
+ * addresses that exist. The first byte says which, whether there is a key, and how the port
+ * behaves.
  */
 #include <stdlib.h>
 #include <string.h>

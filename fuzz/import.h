@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the harnesses of importers share: read, and on through exporters that keep whole stacks. */
+/* Shared by the harnesses of importers: read, and write with exporters that keep whole stacks. */
 #ifndef UNI_FUZZ_IMPORT_H
 #define UNI_FUZZ_IMPORT_H
 

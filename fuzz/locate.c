@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A guest's memory (page tables at 0, ELF headers anywhere) is looked through for an image, whose
- * file is the memory itself if it can be loaded.
+ * Searches a guest's memory (page tables at 0, ELF headers anywhere) for an image. The image's file
+ * is the memory itself, if it can be loaded.
  */
 #include <stdint.h>
 #include <stdlib.h>

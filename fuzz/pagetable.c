@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Page tables: CR0, CR3, CR4, EFER (or, if the options say aarch64, SCTLR, TTBR0, TTBR1, TCR) and
- * one address (8 bytes each), one byte of options, then guest memory from 0. Whatever it says, a
- * walk loads no more entries than there are levels, says the same twice, and never reads outside of
- * the memory.
+ * The input: CR0, CR3, CR4, EFER and one address (8 bytes each), one byte of options, then guest
+ * memory from 0. If the options say aarch64, the registers are SCTLR, TTBR0, TTBR1, TCR. For any
+ * input, a walk loads no more entries than there are levels, gives the same result twice, and never
+ * reads outside of the memory.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What perf script prints. */
+/* The output of perf script. */
 #include "import.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

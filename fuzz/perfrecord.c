@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A ring of perf records as a kernel would hardly write it, and stacks that a process made up: tail
- * and written bytes (4 each), then up to 8 KiB of ring, then memory of the process at BASE.
+ * A ring of perf records as a kernel would hardly write it, and stacks that a process made up. The
+ * input: tail and written bytes (4 each), up to 8 KiB of ring, then memory of the process at BASE.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Recorded sessions: text that begins like JSON goes to the reader of session.json, all else to
- * the packet decoder, also with the sizes in the header put right, so that the events are reached.
+ * Recorded sessions. Text that begins like JSON goes to the reader of session.json, all else to the
+ * packet decoder. The decoder also gets it with correct sizes in the header, so that the events are
+ * reached.
  */
 #include <stddef.h>
 #include <stdint.h>

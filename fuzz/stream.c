@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a guest sends through its port: as bytes, or, so that the fuzzer gets behind the checksum,
- * as bodies that are put into good frames. The first byte says which.
+ * Output of a guest's port: bytes, or bodies that are put into valid frames, so that the fuzzer
+ * gets behind the checksum. The first byte says which.
  */
 #include <stdlib.h>
 #include <string.h>

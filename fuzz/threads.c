@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Guests whose lists of threads are the input, changing while they are read: each model must end in
- * bounded time with a list of different threads that have clean names.
+ * Guests whose lists of threads are the input, and change while they are read. Each model must end
+ * in bounded time, with a list of different threads that have clean names.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The decoder of a trace's packets: one byte of options (number of CPUs, mode), then words that are
- * dealt to the CPUs' streams in turn, 4 KiB each, with headers that are made right or not. Whatever
- * they hold: as many calls end as begin, never more, statistics and tree agree on how many there
- * are, and all can be printed.
+ * The decoder of a trace's packets. The input: one byte of options (number of CPUs, mode), then
+ * words that are dealt to the CPUs' streams in turn, 4 KiB each. Their headers are valid or not.
+ * For any input, as many calls end as begin, never more. Statistics and tree agree on their number,
+ * and all can be printed.
  */
 #include <stdint.h>
 #include <stdlib.h>

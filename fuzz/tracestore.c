@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sub-buffers as a guest's ring gave them, put into the store of a live trace one after the other:
- * two bytes of CPU, number and size, then words. Whatever is in them, what the store holds is
- * packets one after the other, of which a reader finds no byte damaged that was a record, and no
- * more of them than it was told to keep.
+ * Sub-buffers of a guest's ring are put into the store of a live trace one after the other: two
+ * bytes of CPU, number and size, then words. For any input, the store holds packets one after the
+ * other. A reader finds no damaged byte in what was a record, and no more packets than the store
+ * had to keep.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Unikraft's tracepoints: a trace file of its scripts, or, behind a first byte that says how, the
- * definitions and the buffer as an image and a guest have them. All that is made of them, too.
+ * Unikraft's tracepoints: a trace file of its scripts, or the definitions and the buffer as an
+ * image and a guest have them. A first byte says which. Everything made from them is checked, too.
  */
 #include <stdint.h>
 #include <stdlib.h>

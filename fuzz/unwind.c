@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The unwinder against a guest that may change its memory at every read: pc, sp, fp (8 bytes each),
- * options, number of functions, then (offset, size, flags) of 2, 2 and 1 bytes each, then memory at
- * BASE. A chain ends within its bounds, rises, and stays within its budget.
+ * The unwinder against a guest that may change its memory at every read. The input: pc, sp, fp (8
+ * bytes each), options, number of functions. Then (offset, size, flags) of 2, 2 and 1 bytes each,
+ * then memory at BASE. A chain ends within its bounds, rises, and stays within its budget.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What others wrote of a Xen domain: xl's notes, and the notes of its image. */
+/* Notes about a Xen domain that others wrote: those of xl, and those of its image. */
 #include <stdlib.h>
 #include <string.h>
 
