@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The cost of a served page: the index of calls, replies for a screen of them, and the first paint in a browser with the index
-ready."""
+"""The cost of a served page: the index of calls, replies for a screen of them, and the first paint in a browser."""
 import os
 import pathlib
 import re

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# tracekill.sh [-b BUILD-DIR] [-n KILLS] [-a kvm|tcg] [-s VCPUS]: the cost of switching tracing on, and the state of the guest if
-# the profiler dies of it. A lab guest of a thousand traced functions runs. 20 times `trace start` and `trace stop` say how long it
+# tracekill.sh [-b BUILD-DIR] [-n KILLS] [-a kvm|tcg] [-s VCPUS]: the cost of switching tracing on. Also the guest's state if the
+# profiler dies of it. A lab guest of a thousand traced functions runs. 20 times `trace start` and `trace stop` say how long it
 # stood, and `trace record` and `trace dump` how long it stood at their end. Then KILLS (200) of `trace start`, `trace record` and
 # `trace stop` are killed (kill -9) at random system calls of their work. After each, every patched place must hold old bytes or new
 # ones, and the guest's own heartbeat must go on. The next command verifies all places, and leaves nothing alone. In the end
