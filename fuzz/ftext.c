@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Texts of ftrace. What was read can be written, and reads the same again. As calls, each leave
- * belongs to the newest call that was entered, and no part is longer than the whole.
+ * Texts of ftrace. A text that was read can be written, and reads the same again. As calls, each
+ * leave belongs to the newest call that was entered, and no part is longer than the whole.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sub-buffers of a guest's ring are put into the store of a live trace one after the other: two
- * bytes of CPU, number and size, then words. For any input, the store holds packets one after the
- * other. A reader finds no damaged byte in what was a record, and no more packets than the store
- * had to keep.
+ * Puts sub-buffers of a guest's ring into the store of a live trace one by one: two bytes of CPU,
+ * number and size, then words. For any input, the store holds packets one after the other. A reader
+ * finds no damaged byte in what was a record, and no more packets than the store had to keep.
  */
 #include <stdint.h>
 #include <stdlib.h>
