@@ -4,12 +4,11 @@
 
 usage: callgraph.py [--objdump PROG] [--indirect FILE]... [--require FILE]... ELF
 
-Prints `caller callee` for each direct call, and for each jump from one function to another
-(callers of `lab_fail` and the like end that way in assembler), each edge of the --indirect files,
-and `entry SYMBOL` for each symbol in which an outermost frame may lie. A --require file names
-edges known by hand: one of them missing is an error. Both kinds of file hold lines
-`caller callee`; lines of functions that an image does not have are skipped if the line starts
-with `?`.
+Prints `caller callee` for each direct call, and for each jump from one function to another: callers
+of `lab_fail` and the like end that way in assembler. Also prints each edge of the --indirect files,
+and `entry SYMBOL` for each symbol in which an outermost frame may lie. A --require file names edges
+known by hand: one of them missing is an error. Both kinds of file hold lines `caller callee`; lines
+of functions that an image does not have are skipped if the line starts with `?`.
 """
 import argparse
 import re
@@ -43,8 +42,8 @@ def direct_edges(lines):
             continue
         is_call = '\tcall' in line or '\tbl\t' in line
         target, offset = match.group(1), match.group(2)
-        # A jump to an offset stays within a function (or is to a local label of the assembler);
-        # a call to one is a hypercall: their page is one symbol.
+        # A jump to an offset stays within a function, or is to a local label of the assembler. A
+        # call to an offset is a hypercall: their page is one symbol.
         if (is_call and not (offset and target == current)) or (not offset and target != current):
             edges.add((current, target))
     return edges, functions

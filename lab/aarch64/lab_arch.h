@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What lab.h wants of the architecture inline. */
+/* The inline part of lab.h that depends on the architecture. */
 #ifndef LAB_AARCH64_LAB_ARCH_H
 #define LAB_AARCH64_LAB_ARCH_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where things lie on QEMU's `virt`. Read by C, by the assembler and by the linker script. */
+/* Addresses on QEMU's `virt`. Read by C, by the assembler and by the linker script. */
 #ifndef LAB_AARCH64_LAYOUT_H
 #define LAB_AARCH64_LAYOUT_H
 

@@ -107,7 +107,7 @@ void lab_main_stack(uint64_t *low_ret, uint64_t *high_ret)
 	*high_ret = main_stack_top;
 }
 
-/* Where the app runs: stack=4k (default, reversed pages), 2m or 1g (in that linear map). */
+/* The top of the app's stack: stack=4k (default, reversed pages), 2m or 1g (in that linear map). */
 static uint64_t main_stack(void)
 {
 	uint64_t pa;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The page tables a profiler has to walk: 4 KiB granule, both halves of the space, pages and blocks
- * of both sizes, stacks whose physical pages lie in reversed order, no identity map.
+ * The page tables that a profiler has to walk: 4 KiB granule, both halves of the space, pages and
+ * blocks of both sizes. Physical pages of stacks lie in reversed order; there is no identity map.
  */
 #include "lab.h"
 #include "cpu.h"

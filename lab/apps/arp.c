@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bug for which MirageOS had its tracer. A TCP connection needs the peer's hardware address:
- * it sends an ARP request, waits until the network interface has acknowledged the transmission, and
- * only then for the reply. A reply that comes before the acknowledgement wakes nobody, and the
- * connection hangs. bad=1: it does come before; otherwise after.
+ * The bug for which MirageOS had its tracer. A TCP connection needs the peer's hardware address. It
+ * sends an ARP request, waits until the network interface has acknowledged the transmission, and
+ * only then waits for the reply. A reply that comes before the acknowledgement wakes nobody, and
+ * the connection hangs. bad=1: it does come before; otherwise after.
  *
- * The network is a loopback of its own: `netif` takes frames from the transmit queue, hands them to
- * the peer, and the peer's answers to the stack. `clock`, `httpd` and `logger` are there so that
- * the guest does something else as well.
+ * The network is a loopback of its own: `netif` takes frames from the transmit queue and hands them
+ * to the peer. It hands the peer's answers to the stack. `clock`, `httpd` and `logger` are there so
+ * that the guest does something else as well.
  */
 #include "lab.h"
 #include "lab_promise.h"
@@ -50,8 +50,8 @@ static void receive(int what)
 	}
 }
 
-/* What the peer says to a frame comes back at once; which of the two the stack hears of first is
- * the interface's business. */
+/* The peer answers a frame at once. The interface decides whether the stack first hears of the
+ * answer or of the acknowledgement. */
 static void transmit(struct frame f)
 {
 	int answer = f.what == ARP_REQUEST ? ARP_REPLY : TCP_SYN_ACK;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Long blocks without a branch: a stop of QEMU's TCG is seen when a block has ended, so one that
- * ends in a return looks like its caller, and one that ends in a call like its callee.
+ * Long blocks without a branch. QEMU's TCG stops only at the end of a block, so a block that ends
+ * in a return looks like its caller. A block that ends in a call looks like its callee.
  *
- * Known answer, by instructions and by time: `returns` (its block ends in a return) and `calls`
- * (its block ends in a call of `empty`) are one half each; `both` and `empty` are nearly nothing.
+ * Known answer, by instructions and by time: `returns` and `calls` are one half each. The block of
+ * `returns` ends in a return, the block of `calls` in a call of `empty`. `both` and `empty` are
+ * nearly nothing.
  */
 #include "lab.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Frames of every shape that compilers make: leaves without a frame, recursion, large and aligned
- * frames, frames of a size known at run time, many saved registers, early returns, tail calls,
- * calls by pointer, variable arguments, threads, and all of it interrupted 100 times a second. For
- * comparing unwinders; keeps no books. Built with each compiler at each level of optimisation.
+ * frames, frames of a size known at run time. Also many saved registers, early returns, tail calls,
+ * calls by pointer, variable arguments and threads. All of it is interrupted 100 times a second.
+ * For comparing unwinders; keeps no books. Built with each compiler at each level of optimisation.
  */
 #include "lab.h"
 #include "lab_thread.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * For exact counts: functions whose numbers of calls and of instructions are known, and what makes
- * counting hard. Once: fib(fib=20) is 2 fib(21) - 1 calls, Ackermann's function of (2, 9), a call
- * graph by chance (rounds=200, its calls are printed), tail calls, a longjmp through eight frames,
- * a first instruction that takes a page fault, a loop that reads a device's memory.
+ * For exact counts: functions with known numbers of calls and of instructions, and code that is
+ * hard to count. Each comes once: fib(fib=20) is 2 fib(21) - 1 calls, Ackermann's function of (2,
+ * 9), a call graph by chance (rounds=200, its calls are printed). Tail calls, a longjmp through
+ * eight frames, a first instruction that takes a page fault, a loop that reads a device's memory.
  */
 #include "lab.h"
 #include "cpu.h"

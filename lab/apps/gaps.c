@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Looks at the TSC all the time and counts by how much it jumped: what stops this guest, and for
- * how long, as the guest itself sees it. A jump counts from 1.5 usual turns on, or min_us=2 where
- * turns are shorter than that; the classes are multiples of that threshold.
+ * Reads the TSC all the time and counts by how much it jumped: it measures when this guest is
+ * stopped, and for how long. A jump counts from 1.5 usual turns on, or min_us=2 where turns are
+ * shorter than that; the classes are multiples of that threshold.
  *
- * Known answer: all the time in watch_tsc. Each every_ms=100 a line
- *	gaps: MS TURNS THRESHOLD_NS LOST_US N1 N2 N3 ... N128
- * says how often the TSC jumped by at least 1, 2, 3, 4 ... thresholds since the start, and how much
- * time was lost in these jumps beyond usual turns. The books have the same counts as calls of
- * gap_1, gap_2 ... The time of printing is no jump.
+ * Known answer: all the time in watch_tsc. Each every_ms=100 a line gaps: MS TURNS THRESHOLD_NS
+ * LOST_US N1 N2 N3 ... N128 says how often the TSC jumped by at least 1, 2, 3, 4 ... thresholds
+ * since the start, and how much time was lost in these jumps beyond usual turns. The books have the
+ * same counts as calls of gap_1, gap_2 ... The time of printing is no jump.
  */
 #include "lab.h"
 

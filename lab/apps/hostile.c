@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A guest that shows its profiler broken or treacherous stacks, and is none the worse for it
- * itself: hostile_spin() puts the bait into rbp and rsp and never uses them. mode=NAME shows one,
- * mode=all (default) all that one vCPU can do, a few steps each by turns. README.md lists them; the
- * name of the present one is at hostile_current.
+ * A guest that shows its profiler broken or treacherous stacks without harm to itself.
+ * hostile_spin() puts the bait into rbp and rsp and never uses them. mode=NAME shows one, mode=all
+ * (default) all that one vCPU can do, a few steps each by turns. README.md lists them; the name of
+ * the present one is at hostile_current.
  *
  * Known answer: most time is in hostile_spin; the profiler ends, the guest as well. By CFI the true
  * chain can be had in all modes.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the hostile modes are made of. */
+/* The parts of the hostile modes. */
 #ifndef LAB_HOSTILE_H
 #define LAB_HOSTILE_H
 
@@ -7,7 +7,7 @@
 
 #define HOSTILE_SPIN_TURNS 5000 /* of 4 instructions */
 
-/* What the CPU shall show to who looks: rsp 0 means the true one. */
+/* Registers to show to a profiler: rsp 0 means the true one. */
 struct hostile_regs {
 	uint64_t rbp, rsp;
 };

@@ -61,8 +61,8 @@ static void prepare_flip(void)
 }
 
 /*
- * A good chain, a cycle, nothing, no table, and a large leaf over the image's own text (a
- * hypervisor that looks at tables makes that one nothing).
+ * In turn: a good chain, a cycle, nothing, no table, and a large leaf over the image's own text. A
+ * hypervisor that checks tables turns the last into nothing.
  */
 static struct hostile_regs step_flip(uint64_t turn)
 {

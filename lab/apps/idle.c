@@ -3,7 +3,7 @@
  * Sleeps in HLT, is woken by a 100 Hz timer interrupt, works for 1 ms. Known answer: 10 % of the
  * time in do_work, the rest halted in lab_halt (called by idle_wait).
  *
- * busy=1: spins in busy_spin with interrupts on instead; the interrupt handler works for 2 ms of
+ * busy=1: spins in busy_spin with interrupts on instead. The interrupt handler works for 2 ms of
  * each 10, so that 20 % of all chains lead through an interrupt frame:
  * busy_loop;busy_spin;lab_irq_timer;lab_timer_tick;irq_work.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hot leaf functions that need no stack: GCC gives them no frame even when told to keep frame
+ * Hot leaf functions that need no stack. GCC gives them no frame even when told to keep frame
  * pointers, so a plain frame-pointer walk loses their direct caller.
  *
  * Known answer, by caller: caller_a 40, caller_b 20 (both call leaf_x), caller_c 30 (leaf_y),

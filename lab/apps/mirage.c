@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A trace ring as MirageOS' guests have one on Xen (mirage-profile): four packets of a page each,
- * the oldest of which is overwritten, granted to dom0 and named in xenstore. Known answer: each
- * round is one light thread, `job-N`, made by thread 1 and resolved by itself; `rounds` counts
- * them. So few as 20 rounds (the default) all fit. hold=1: stays to be looked at.
+ * A trace ring as MirageOS' guests have one on Xen (mirage-profile): four packets of a page each.
+ * New packets overwrite the oldest. The ring is granted to dom0 and named in xenstore. Known
+ * answer: each round is one light thread, `job-N`, made by thread 1 and resolved by itself;
+ * `rounds` counts them. So few as 20 rounds (the default) all fit. hold=1: stays to be looked at.
  */
 #include "lab.h"
 #include "lab_grant.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Leaves the VM a known number of times from known functions: by port writes and reads, by memory
- * where there is none, and, with hyper=1, by hypercalls: they need KVM on a CPU of the vendor that
- * the guest sees, and are fatal elsewhere. `calls` of the books counts the exits of each.
+ * Leaves the VM a known number of times from known functions: by port writes and reads, or by
+ * memory if there are no ports. With hyper=1 also by hypercalls, which need KVM on a CPU of the
+ * vendor that the guest sees, and are fatal elsewhere. `calls` of the books counts the exits of
+ * each.
  *
  * Known answer, a round: out_often 10000 (port 0x80, one byte), out_seldom 1000 (port 0x84, four
  * bytes), in_some 500 (port 0x85, two bytes), mmio_store 400, mmio_load 200 (at DEVICE_PA),

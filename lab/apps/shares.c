@@ -19,8 +19,9 @@ LAB_FN(burn_d);
 
 static uint32_t draw; /* uneven=1: the random number that was drawn last; 0: always as much */
 
-/* Turns for 1 %. Uneven, they are by chance between half and one and a half times as many each
- * time: where a machine counts instructions as time, a sampler may else keep step with the rounds.
+/* Turns for 1 %. If uneven, a random number between half and one and a half times as many.
+ * Otherwise a sampler could keep step with the rounds on a machine that counts instructions as
+ * time.
  */
 static inline unsigned unit(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Nine threads. Known answer, on-CPU: cruncher-a 60, cruncher-b 30, consumer 10 %. Off-CPU:
- * `blocked-1` and `blocked-2` hang on a semaphore that nobody posts, one of them six frames deep;
+ * `blocked-1` and `blocked-2` wait for a semaphore that nobody posts; one waits six frames deep.
  * `sleeper` sleeps 50 ms at a time; producer, logger and main only ever take short turns.
  */
 #include "lab.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Counts its own calls: each function traced_* adds one to lab_traced.calls[vCPU][it] before
- * anything else, so that records + lost events of a tracer can be held against it. All vCPUs do the
- * same work. irq=HZ: timer interrupts come in anywhere on the first one, and make such calls too.
- * step=N: after each of the first N instructions of every vCPU's work, as well.
- * hold=1: when all is done, stays to be looked at.
+ * anything else. A test compares records + lost events of a tracer with it. All vCPUs do the same
+ * work. irq=HZ: timer interrupts come in anywhere on the first one, and make such calls too.
+ * step=N: after each of the first N instructions of every vCPU's work, as well. hold=1: when all is
+ * done, stays to be looked at.
  */
 #include "lab.h"
 #include "lab_traced.h"
@@ -97,7 +97,7 @@ LAB_FUNC static void traced_round(uint64_t n)
 	traced_none();
 }
 
-/* Where no such interrupts are to be had. */
+/* For architectures without such interrupts. */
 __attribute__((weak)) void lab_step_each(uint64_t nr, void (*hook)(void))
 {
 	lab_fail("step= is not for this machine");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Six threads, like a server's. Known answer: `worker` has nearly all of the CPU. `acceptor`,
- * `reader` and `flusher` are blocked for ever, each in functions of its own: on clients, on the
- * disk and on a lock that nobody gives back. `ticker` sleeps 20 ms at a time, `main` takes short
- * turns.
+ * `reader` and `flusher` are blocked for ever, each in functions of its own. They wait for clients,
+ * for the disk and for a lock that nobody gives back. `ticker` sleeps 20 ms at a time, `main` takes
+ * short turns.
  */
 #include "lab.h"
 #include "lab_thread.h"

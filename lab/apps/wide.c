@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * As many vCPUs as there are. Number n calls wide_(n % 8) rounds=N (50) times, and once more to
- * stand in it for good, halted: so a guest of hundreds costs its host next to nothing, and where
- * each vCPU is, and what it called how often, is known.
+ * stay in it for good, halted. So a guest of hundreds costs its host next to nothing. The place and
+ * the calls of each vCPU are known.
  */
 #include "lab.h"
 #include "cpu.h"

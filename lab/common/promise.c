@@ -58,7 +58,8 @@ void lab_condition_wait(struct lab_condition *c)
 	lab_sem_wait(&c->sem);
 }
 
-/* Who hangs on the semaphore first is woken by what `of` says happened to it. False: nobody does.
+/* Tells the tracer that `of` wakes the first thread that waits for the semaphore. False: no thread
+ * waits.
  */
 static bool tell_waiters(const struct lab_semaphore *sem, uint64_t of)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What compilers expect to find, and little more. */
+/* The functions that compilers call themselves, and little more. */
 #include "lab.h"
 
 void *memcpy(void *dst, const void *src, size_t size)

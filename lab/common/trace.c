@@ -7,9 +7,9 @@
 
 #define LAB_TRACE_THREADS 16 /* MAX_THREADS of thread.c */
 
-/* ring=KiB for each vCPU (1024); stop=1: a full ring stays as it is; promises=1: events of threads
- * and promises from the beginning on; keep=1: a table of what is open of them; names=0: it tells no
- * threads' names. */
+/* Words of the command line. ring=KiB for each vCPU (1024); stop=1: a full ring stays as it is.
+ * promises=1: events of threads and promises from the beginning on; keep=1: a table of the open
+ * ones. names=0: no names of threads. */
 void lab_trace_init(void)
 {
 	struct uni_trace_cpu *cpus[LAB_MAX_CPUS];
@@ -27,7 +27,7 @@ void lab_trace_init(void)
 		(void)uni_promise_keep(lab_linear_alloc(3), 3 * 4096ULL);
 }
 
-/* What the depth limit counted of each thread, by its id. */
+/* The depth that the limit counted for each thread, by its id. */
 static uint64_t depth[LAB_TRACE_THREADS];
 
 void lab_trace_switch(const struct lab_thread *from, const struct lab_thread *to)

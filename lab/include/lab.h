@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an app of the lab may use. An app defines lab_app_name, app_main() and maybe app_finish().
+/* The interface for apps of the lab. An app defines lab_app_name, app_main() and maybe
+ * app_finish().
  */
 #ifndef LAB_H
 #define LAB_H
@@ -99,9 +100,9 @@ void *lab_linear_alloc(unsigned nr);
 void lab_on_stack(void (*fn)(void *arg), void *arg, uint64_t top);
 
 /*
- * Loads the ELF program that came beside the image (-initrd), x86_64/program.c: to a page-aligned
- * address chosen by the TSC, each segment on pages of its own, code alone executable; it has a link
- * map, to which its DT_DEBUG points. Returns its entry point.
+ * Loads the ELF program that came beside the image (-initrd), x86_64/program.c, to a page-aligned
+ * address chosen by the TSC. Each segment has pages of its own, only code is executable, and
+ * DT_DEBUG points to a link map. Returns its entry point.
  */
 uint64_t lab_program_load(void);
 

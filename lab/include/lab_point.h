@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tracepoints as a Unikraft guest has them: definitions in a section that is not loaded, records in
- * uk_trace_buffer, which is full for good when a record finds no room. Written for the lab from
- * docs/formats/uk-trace.md.
+ * Tracepoints as a Unikraft guest has them. Definitions are in a section that is not loaded,
+ * records in uk_trace_buffer. When a record finds no room, the buffer is full for good. Written for
+ * the lab from docs/formats/uk-trace.md.
  */
 #ifndef LAB_POINT_H
 #define LAB_POINT_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a program that is loaded at run time gets from the image: its entry point's argument. */
+/* Given by the image to a program that is loaded at run time: its entry point's argument. */
 #ifndef LAB_PROGRAM_H
 #define LAB_PROGRAM_H
 

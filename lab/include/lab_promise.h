@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Promises and conditions for the lab's threads, as small as they can be, and told to the tracer:
- * what a promise library of a real unikernel would do.
+ * Promises and conditions for the lab's threads, as small as possible. They tell the tracer what a
+ * promise library of a real unikernel would tell it.
  */
 #ifndef LAB_PROMISE_H
 #define LAB_PROMISE_H
@@ -32,7 +32,7 @@ struct lab_mvar {
 	struct lab_semaphore changed;
 };
 
-/* Who runs: an id for the tracer. */
+/* The running thread, as an id for the tracer. */
 uint64_t lab_self(void);
 
 void lab_promise_make(struct lab_promise *p, enum uni_promise_kind_of type, const char *name);

@@ -20,8 +20,8 @@
  *                             + 32  x21       + 64  x25
  *                             + 40  x22       + 72  x26
  *
- * with that return address in x30, and goes on at lab_switch_resume. Of the thread on the CPU
- * saved_rsp is stale.
+ * with that return address in x30, and goes on at lab_switch_resume. saved_rsp of the thread on the
+ * CPU is stale.
  */
 #ifndef LAB_THREAD_H
 #define LAB_THREAD_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the guest `traced` knows about its calls, for tests to judge a tracer by: at the symbol
- * lab_traced. Written by the guest, each vCPU its own numbers; read by host tests.
+ * The counts of the guest `traced`, at the symbol lab_traced. Tests judge a tracer by them. Written
+ * by the guest, each vCPU its own numbers; read by host tests.
  */
 #ifndef LAB_TRACED_H
 #define LAB_TRACED_H

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a lab guest knows about itself, for tests to judge a profiler by.
+ * The counts of a lab guest. Tests judge a profiler by them.
  *
- * One object of this type lives at the global symbol lab_truth of each lab image. Guests write
- * it, host tests read it out of guest memory (both are little-endian LP64). Only `attach` is
- * written by the host.
+ * One object of this type lives at the global symbol lab_truth of each lab image. Guests write it,
+ * host tests read it out of guest memory (both are little-endian LP64). Only `attach` is written by
+ * the host.
  *
  *   +0      header: magic .. pad1
  *   +128    fn_name[64][32]            index 0 is "(root)": outside of any instrumented function
  *   +2176   cpu[4]                     one block a vCPU, written by that vCPU alone
  *
- * Time is the guest's TSC. Each event (LAB_ENTER, LAB_LEAVE) charges the time since the last
- * event of that vCPU to the function on top of its shadow stack; hence, on each vCPU,
- * sum(fn[].self_cycles) == last_tsc - start_tsc, exactly. `self` is therefore the time in which a
- * function was the innermost *instrumented* one: what it spends in plain helpers counts as its own.
+ * Time is the guest's TSC. Each event (LAB_ENTER, LAB_LEAVE) charges the time since the last event
+ * of that vCPU to the function on top of its shadow stack. So, on each vCPU, sum(fn[].self_cycles)
+ * == last_tsc - start_tsc, exactly. `self` is therefore the time in which a function was the
+ * innermost *instrumented* one: its time in plain helpers counts as its own.
  *
  * To read a block of a running guest consistently: load seq, retry while it is odd, copy, load seq
  * again, retry if it changed.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The program that apps/loads.c runs: a position-independent ELF file of its own, with segments of
- * headers, code and data, and a table that must be relocated.
+ * The program that apps/loads.c runs: a position-independent ELF file of its own. It has segments
+ * of headers, code and data, and a table that must be relocated.
  */
 #include "lab.h"
 #include "lab_program.h"

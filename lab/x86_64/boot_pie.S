@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * PVH entry of the image that relocates itself (boot.S is that of all others): linked at its
- * physical address, it chooses a page-aligned one in the top 2 GiB by the TSC, maps itself there,
+ * PVH entry of the image that relocates itself; all others use boot.S. The image is linked at its
+ * physical address. It chooses a page-aligned one in the top 2 GiB by the TSC, maps itself there,
  * applies its own relocations and goes on there.
  *
  * 32-bit code cannot be position-independent, so its constants are differences within this section,
- * which begins the image. Boot tables lie in low memory, which nobody else uses:
+ * which begins the image. Boot tables lie in low memory, which nothing else uses:
  *   10000 PML4   11000, 12000 PDPT low and high   13000 1 GiB of RAM by 2 MiB leaves
  *   14000 directory of the image's tables   15000, 16000 those
  */

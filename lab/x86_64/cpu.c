@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is the same on bare machines and on Xen: the time, who asks, the main stack. */
+/* Shared by bare machines and Xen: the time, the number of the vCPU, the main stack. */
 #include "lab.h"
 #include "cpu.h"
 
@@ -28,7 +28,7 @@ void lab_relax(void)
 	__asm__ volatile("pause");
 }
 
-/* Where the app runs: stack=4k (default, reversed pages), 2m or 1g (in that linear map). */
+/* The top of the app's stack: stack=4k (default, reversed pages), 2m or 1g (in that linear map). */
 static uint64_t main_stack(void)
 {
 	uint64_t pa;

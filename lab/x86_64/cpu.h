@@ -28,7 +28,7 @@ struct lab_cpu {
 	uint64_t trace[8]; /* %gs:LAB_TRACE_GS, the tracer's (guest/) where it is linked */
 } __attribute__((aligned(64)));
 
-/* What %gs points at until lab_cpu_init(), so that what runs until then can be traced. */
+/* %gs points at this until lab_cpu_init(), so that code that runs until then can be traced. */
 #ifdef LAB_TRACE
 extern char uni_trace_early[];
 #define LAB_EARLY_GS ((uint64_t)uni_trace_early - LAB_TRACE_GS)
@@ -122,8 +122,8 @@ struct lab_boot_info {
 void lab_pvh_read(struct lab_boot_info *ret);
 
 /*
- * paging.c. Physical addresses are what the machine calls so; where the guest runs on machine
- * frames (Xen PV) they are its own count of its pages, and tables.c stands between.
+ * paging.c. Physical addresses are those of the machine. If the guest runs on machine frames (Xen
+ * PV), they are its own count of its pages, and tables.c translates.
  */
 extern uint64_t lab_boot_cr3; /* of the tables that vCPUs start on */
 void lab_paging_init(const struct lab_boot_info *info);
@@ -176,7 +176,7 @@ void lab_apic_send_startup(uint32_t apic_id, uint64_t pa);
 
 /*
  * The timer interrupts the first vCPU, which interrupts the others with each tick: apic.c. On Xen
- * nothing of that is there. What such a tick does is inside.c's.
+ * nothing of that is there. inside.c does the work of a tick.
  */
 #define LAB_VECTOR_TICK 64
 void lab_tick_accept(void); /* by a further vCPU */

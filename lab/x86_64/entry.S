@@ -26,7 +26,7 @@ lab_entry:
 	.cfi_endproc
 	.size	lab_entry, . - lab_entry
 
-	/* Where further vCPUs begin, on the boot tables. */
+	/* Further vCPUs begin here, on the boot tables. */
 	.globl	lab_ap_entry
 	.type	lab_ap_entry, @function
 lab_ap_entry:
@@ -41,7 +41,7 @@ lab_ap_entry:
 	movl	%eax, %gs
 	lgdt	boot_gdtr_high(%rip)
 #ifdef LAB_TRACE
-	/* What is called from here may be traced already, and has no area of its own yet. */
+	/* Code that is called from here may be traced already, and has no area of its own yet. */
 	leaq	uni_trace_early - LAB_TRACE_GS(%rip), %rax
 	movq	%rax, %rdx
 	shrq	$32, %rdx

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A guest that samples itself, and serves its tracer on a port (guest/sample.c, guest/stream.c):
- * the second serial port, or on Xen a page that it grants to another domain. tick=HZ: its timer
- * runs, on each vCPU, and may take samples (bare=1: it alone, to compare with); sample=HZ: from the
- * beginning; port=1: it listens; key=1: to who knows lab_key. Without these words nothing of it
- * runs.
+ * A guest that samples itself, and serves its tracer on a port (guest/sample.c, guest/stream.c).
+ * The port is the second serial port, or on Xen a page that it grants to another domain. tick=HZ:
+ * its timer runs, on each vCPU, and may take samples (bare=1: the timer alone, to compare with);
+ * sample=HZ: from the beginning. port=1: it listens; key=1: the host has to know lab_key. Without
+ * these words none of it runs.
  */
 #include "lab.h"
 #include "cpu.h"
@@ -14,7 +14,7 @@
 
 #define POLL_BYTES 4096
 
-/* What an interrupt's entry leaves: irq.inc. */
+/* The stack as an interrupt's entry leaves it: irq.inc. */
 struct frame {
 	uint64_t rbp, rip, cs, rflags, rsp;
 };
@@ -73,7 +73,8 @@ void lab_tick_of(const uint64_t *frame)
 		(void)uni_stream_poll(&stream, 0);
 }
 
-/* By the linear map, where code can be written. Of one vCPU: it is here, and not there. */
+/* Writes by the linear map, through which code can be written. For one vCPU: it is here, so not in
+ * the patched code. */
 static void patch(void *ctx, const struct uni_stream_patch *place, unsigned nr)
 {
 	for (unsigned i = 0; i < nr; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where things lie. Read by C, by the assembler and by the linker script. */
+/* Addresses on x86_64. Read by C, by the assembler and by the linker script. */
 #ifndef LAB_X86_64_LAYOUT_H
 #define LAB_X86_64_LAYOUT_H
 

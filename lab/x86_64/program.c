@@ -26,7 +26,7 @@ struct segment {
 	uint64_t offset, vaddr, paddr, filesz, memsz, align;
 };
 
-/* What dynamic linkers tell debuggers, as in their link.h. */
+/* The structures by which dynamic linkers tell debuggers, as in their link.h. */
 struct link_map {
 	uint64_t bias;
 	const char *name;

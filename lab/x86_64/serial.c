@@ -17,7 +17,7 @@
 #define FIFO_SIZE  16
 #define COM2_IRQ   3
 
-/* What the port said when it interrupted: so many bytes are there, without asking for each. */
+/* So many bytes are there, as the port said when it interrupted: no need to ask for each. */
 static uint64_t surely;
 
 unsigned lab_port_read(void *ctx, void *buf, unsigned size)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where further vCPUs begin, in real mode: copied to LAB_TRAMPOLINE, goes by way of protected mode
- * and the boot tables to lab_ap_entry in the higher half. Both are filled in where it was copied to.
+ * Further vCPUs begin here, in real mode. The code is copied to LAB_TRAMPOLINE and goes by way of
+ * protected mode and the boot tables to lab_ap_entry in the higher half. Both are filled in where
+ * it was copied to.
  */
 #include "layout.h"
 #include "long_mode.inc"

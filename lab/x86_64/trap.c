@@ -73,7 +73,7 @@ void lab_trap_init_cpu(unsigned cpu)
 	__asm__ volatile("lidt %0" : : "m"(ptr));
 }
 
-/* Where there is no such port, or stepping, or sampling. */
+/* For images without such a port, stepping or sampling. */
 __attribute__((weak)) void lab_port_irq(void)
 {
 }

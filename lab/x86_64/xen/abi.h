@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a guest on Xen has to know, written down after the public interface: the headers xen.h,
- * arch-x86/xen.h, arch-x86/xen-x86_64.h, arch-x86/cpuid.h, elfnote.h, sched.h, vcpu.h, memory.h,
- * event_channel.h, callback.h, grant_table.h, io/console.h, io/xs_wire.h, hvm/params.h,
- * hvm/hvm_op.h and hvm/hvm_vcpu.h of Xen's xen/include/public. Read by C and by the assembler.
+ * The part of Xen's interface that a guest needs, written down after the public headers in Xen's
+ * xen/include/public. They are xen.h, arch-x86/xen.h, arch-x86/xen-x86_64.h, arch-x86/cpuid.h,
+ * elfnote.h, sched.h, vcpu.h, memory.h, event_channel.h, callback.h, grant_table.h, io/console.h,
+ * io/xs_wire.h, hvm/params.h, hvm/hvm_op.h and hvm/hvm_vcpu.h. Read by C and by the assembler.
  */
 #ifndef LAB_XEN_ABI_H
 #define LAB_XEN_ABI_H

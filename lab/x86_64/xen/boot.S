@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What makes the image one for Xen: notes for the loader, the hypercall page, PV entries. PVH guests
- * come in by ../boot.S and ../entry.S as they do elsewhere.
+ * The parts that make an image for Xen: notes for the loader, the hypercall page, PV entries. PVH
+ * guests enter by ../boot.S and ../entry.S as they do elsewhere.
  */
 #include "../layout.h"
 #include "abi.h"

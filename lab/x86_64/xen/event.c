@@ -74,7 +74,7 @@ static void acknowledge(void)
 		~(1ULL << timer_port % 64), __ATOMIC_SEQ_CST);
 }
 
-/* Where there is somebody inside: ../inside.c, port.c. */
+/* For images without ../inside.c and port.c. */
 __attribute__((weak)) void lab_tick_of(const uint64_t *frame)
 {
 }
@@ -167,7 +167,8 @@ void lab_irq_enable(void)
 		return;
 	}
 	vcpu->upcall_mask = 0;
-	/* What came before that comes with the next hypercall's end, whichever it is. */
+	/* An event that came before that is delivered at the end of the next hypercall, whichever
+	 * it is. */
 	if (vcpu->upcall_pending)
 		lab_hypercall(XEN_VERSION, 0, 0, 0, 0);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The way to a profiler in another domain, which need not be privileged: a page laid out as a
- * console's, granted to domain to=DOMID (0), its grant in xenstore. Looked at with each tick.
+ * The way to a profiler in another domain, which needs no privileges. It is a page laid out as a
+ * console's, granted to domain to=DOMID (0), with its grant in xenstore. Each tick looks at it.
  */
 #include "lab.h"
 #include "lab_grant.h"

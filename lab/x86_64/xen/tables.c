@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Page tables on Xen. PVH guests have them as a machine has. In PV guests they hold machine frames,
- * are mapped read-only wherever they are mapped, and are written by Xen, when it is asked and finds
- * nothing wrong with the entry. What this lab calls a physical address is there the number of a
- * page among the domain's own (PFN), times its size.
+ * Page tables on Xen. PVH guests have them as a machine has. In PV guests they hold machine frames
+ * and are mapped read-only wherever they are mapped. Xen writes them on request, if it finds
+ * nothing wrong with the entry. A physical address of this lab is then the number of a page among
+ * the domain's own (PFN), times its size.
  *
  * The domain builder has mapped LAB_IMAGE_OFFSET + PA for the image, what it put behind it, and at
  * least 512 KiB more. We hang a map of all pages (LAB_LINEAR) into its root and go on from there.
@@ -58,7 +58,7 @@ bool lab_pte_set(uint64_t *entry, uint64_t value)
 		return true;
 	}
 	entry_ma = lab_xen_machine((uint64_t)entry - LAB_LINEAR);
-	/* What lies beyond the domain's pages is passed on as it is, for Xen to refuse. */
+	/* Addresses beyond the domain's pages are passed on unchanged, for Xen to refuse. */
 	if ((value & PTE_PRESENT) && (value & PTE_ADDR) / LAB_PAGE_SIZE < nr_pages)
 		value = lab_xen_machine(value & PTE_ADDR) | (value & ~PTE_ADDR);
 	if (set_entry(entry_ma, value))

@@ -7,7 +7,7 @@
 
 #include "abi.h"
 
-/* Where PVH guests see the console's page, and xenstore's. */
+/* PVH guests see the console's page and xenstore's at these addresses. */
 #define LAB_XEN_CONSOLE 0xffffffffc0001000
 #define LAB_XEN_STORE	0xffffffffc0002000
 
