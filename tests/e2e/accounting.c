@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where a vCPU's wall time went, as the sampler in the kernel has it, against the host's counters
- * (schedstat) and the VMM's own books: a VMM that works itself, a guest that halts, and a process
- * that competes for the CPU. TAP.
+ * Compares the times of a vCPU that the sampler in the kernel records with the host's counters
+ * (schedstat) and the VMM's own books. The cases are a VMM that works itself, a guest that halts,
+ * and a process that competes for the CPU. TAP.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -32,7 +32,7 @@ struct shares {
 	double inside, vmm, idle, stolen;
 };
 
-/* What the host knows of a thread at one moment. */
+/* The host's counters of a thread at one moment. */
 struct counters {
 	uint64_t t_ns, run_ns, wait_ns;	   /* schedstat */
 	uint64_t book_run_ns, book_vmm_ns; /* the VMM's own */
@@ -108,8 +108,8 @@ static struct shares of_times(const struct uni_vcpu_times *t)
 }
 
 /*
- * Which part of the time the truth is unsure of: where only one of the two looked, and of the VMM's
- * share of the rounds that were not at their end. A KVM in software makes few in all this time.
+ * The part of the time that the truth is unsure of: the time in which only one of the two measured,
+ * and the VMM's share of unfinished rounds. A KVM in software makes few rounds in all this time.
  */
 static double unsure(
 	const struct counters *a, const struct counters *b, uint64_t begin_ns, uint64_t stop_ns)

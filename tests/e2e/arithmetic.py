@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""arithmetic.py UNISCOPE SESSION: the self time of each function, to the nanosecond, is the same in
-the report, folded stacks, csv, pprof, speedscope, Chrome, the page and uftrace. Formats are read by
-their own descriptions (exchange/read.py, protoc) and by Debian's uftrace."""
+"""arithmetic.py UNISCOPE SESSION: the self time of each function is the same, to the nanosecond, in
+all outputs. These are the report, folded stacks, csv, pprof, speedscope, Chrome, the page and
+uftrace. Formats are read by their own descriptions (exchange/read.py, protoc) and by Debian's
+uftrace."""
 import collections
 import csv
 import io
@@ -24,7 +25,7 @@ def run(*args):
 
 
 def of_folded(text):
-    """What each function has itself: the last frame's."""
+    """The value of each function itself: it is the last frame."""
     selfs = collections.Counter()
     for line in text.decode().splitlines():
         stack, value = line.rsplit(" ", 1)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# arithmetic.sh UNISCOPE SRCROOT MKTRACE: at frequencies that are no whole number of cycles a nanosecond, each
-# function has the same time to the nanosecond in every output. TAP.
+# arithmetic.sh UNISCOPE SRCROOT MKTRACE: each function has the same time in every output, to the nanosecond. The frequencies are no
+# whole number of cycles a nanosecond. TAP.
 set -u
 U=$(realpath "$1") SRC=$2 MKTRACE=$(realpath "$3")
 T=$(mktemp -d)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""attack_endless.py UNISCOPE SRCROOT PROCESS ENDLESS KILL_AT: guests, stubs, sockets and files that have no end. What is
-interrupted ends: with less than 2 s of CPU time, and with as much time for waiting as a busy host needs. TAP."""
+"""attack_endless.py UNISCOPE SRCROOT PROCESS ENDLESS KILL_AT: guests, stubs, sockets and files that have no end. A command that is
+interrupted ends, with less than 2 s of CPU time. It may wait as long as a busy host needs. TAP."""
 import os
 import shutil
 import signal
@@ -223,8 +223,8 @@ def pipe(top, data, *args):
 
 
 def second_interrupt(top):
-    """The first comes while the rings are read, the second at the first call that is made with the guest held: it
-    then stands for 0.5 s more, unless the program ends."""
+    """The first signal comes while the rings are read, the second at the first call with the guest held. The guest then stands for
+    0.5 s more, unless the program ends."""
     with Guest(ENDLESS) as pid:
         log = f"{top}/log"
         with open(log, "wb") as out:

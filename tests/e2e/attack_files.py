@@ -304,7 +304,7 @@ def json_is_a_link(top):
 
 
 def by_descriptor(top):
-    """What the kernel was asked: nothing is made, renamed or removed by a path of more than one name."""
+    """The system calls of the program: it makes, renames and removes nothing by a path of more than one name."""
     with Subject() as target:
         r = subprocess.run(["strace", "-f", "-o", f"{top}/log", "-e",
                             "trace=open,openat,creat,rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat",

@@ -34,7 +34,7 @@ def check(what, attack):
 
 
 def as_other(do, uid=OTHER):
-    """What do() returns, as text, of a process of the other user."""
+    """Returns the result of do(), as text, run in a process of the other user."""
     r, w = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Loads the programs for the kernel as uniscope does, and prints what the verifier says of each:
- * how many instructions it looked at, which must be less than half its limit, and how deep each
+ * Loads the programs for the kernel as uniscope does, and prints what the verifier says of each. It
+ * must look at less than half as many instructions as its limit. It also says how deep each
  * function's frame is. TAP; lines "stack PROGRAM DEPTH..." are for tests/unit/bpf_frames.py.
  */
 #include <bpf/libbpf.h>

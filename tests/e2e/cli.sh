@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# cli.sh UNISCOPE SRCROOT MANDIR: the command line as a user meets it: help, exit codes, messages,
-# files that appear whole or not at all. TAP.
+# cli.sh UNISCOPE SRCROOT MANDIR: the command line as a user meets it: help, exit codes, messages.
+# Files appear whole or not at all. TAP.
 set -u
 U=$1 SRC=$2 MAN=$3
 T=$(mktemp -d)
@@ -237,7 +237,7 @@ check "import neither" kept "$U" import --overwrite -o "$T/own/in.folded" "$T/ow
 check "another file may be there" "$U" export -f svg -o "$T/own/kept" "$T/own/in.folded"
 check "a device is none" "$U" export -f folded -o /dev/null "$T/own/in.folded"
 
-# What an import could not keep is said.
+# A message says what an import could not keep.
 awk 'BEGIN { printf "main;work 3\nf0"; for (i = 1; i < 5000; i++) printf ";f%d", i; print " 5" }' >"$T/deep.folded"
 check "stacks that are cut are counted" says '1 stacks have more than 4096 frames' "$U" report "$T/deep.folded"
 check "and which is the first" grep -q 'the first is stack 2' "$T/both"
@@ -245,7 +245,7 @@ printf 'a;b 3\na;b 900000000000000000\n' >"$T/large.folded"
 check "a number that is too large is told as that" says 'a number of more than 15 digits' "$U" report "$T/large.folded"
 check "not as a line that is none" sh -c "! grep -q 'are not folded' '$T/both'"
 
-# What is refused says what to do next, with options that are there.
+# A refusal says what to do next, with options that exist.
 printf 'PERFILE2 and more' >"$T/perf.data"
 check "perf's own file: perf script" says 'perf script -i FILE' "$U" import -o "$T/no.uniscope" "$T/perf.data"
 printf 'no format at all\n' >"$T/none.txt"

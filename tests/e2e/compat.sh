@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# compat.sh UNISCOPE BUILD SRCROOT: the front ends for scripts of older tools, on lab guests: uniprof,
-# symbolize, xenctx, generate-flame-graph and run --xl, with an `xl` of ours that boots under QEMU. TAP.
+# compat.sh UNISCOPE BUILD SRCROOT: the front ends for scripts of older tools, on lab guests. They are uniprof, symbolize, xenctx,
+# generate-flame-graph and run --xl, with an `xl` of ours that boots under QEMU. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"

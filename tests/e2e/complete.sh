@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# complete.sh UNISCOPE BUILD SRCROOT tcg|kvm|bpf|aarch64: all of a program's shapes (frameless leaves, deep stacks,
-# several vCPUs, threads, a halted vCPU) give complete chains and the shares of time that the guests'
-# own books tell (judge.py), with frame pointers and without. Fewer samples than truth.sh takes: it is
-# the chains that matter here. aarch64 is by TCG. TAP.
+# complete.sh UNISCOPE BUILD SRCROOT tcg|kvm|bpf|aarch64: programs of all shapes give complete chains and the shares of time in the
+# guests' own books. They are judged by judge.py, with frame pointers and without. The shapes are frameless leaves, deep stacks,
+# several vCPUs, threads, and a halted vCPU. It takes fewer samples than truth.sh, because it tests the chains. aarch64 is by TCG.
+# TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3 how=$4 under=$4 unwind=
 lab=$BUILD/lab qemu=qemu-system-x86_64
-# Of a QEMU that waits for a CPU at each pause, pauses become long, and few: it goes before others where it may.
+# If QEMU waits for a CPU at each pause, pauses become long, and few. So it gets a higher priority if it may.
 # shellcheck disable=SC2034 # for guest.sh
 [ "$how" = aarch64 ] && lab=$BUILD/lab/aarch64 qemu=qemu-system-aarch64 how=tcg ahead='nice -n -15'
 . "$SRC/tests/e2e/guest.sh"
@@ -39,8 +39,8 @@ complete() { # IMAGE SMP SECONDS JUDGE-OPTIONS...
 	# By turns: samples that a busy host leaves out of one long phase would be missing in its share.
 	boot "$how" "$lab/$name.elf" "mix=1 inner=$inner" --smp "$smp" || return 1
 	sleep 1 # what it said as it began is in its books by then
-	# A busy host leaves TCG few samples, and those that are left out are not any: what cannot be told
-	# of a few hundred (3) is asked again of more.
+	# A busy host leaves TCG few samples, and the missing ones are not random. If a few hundred samples cannot decide (3), it
+	# records again for longer.
 	for seconds in "$seconds" 10 30 120; do
 		record "$seconds" || return 1
 		judged "$@"
@@ -63,8 +63,8 @@ own_vcpu() {
 	! grep -q cpu0_hot "$T/v.json" && grep -q cpu1_hot "$T/v.json"
 }
 
-# The session of the idle guest: many samples are of a halted vCPU, in the function that halts; on a
-# quiet host nearly all, while on a busy one its little work takes long.
+# The session of the idle guest: many samples are of a halted vCPU, in the function that halts. On a
+# quiet host these are nearly all; on a busy one the guest's little work takes long.
 halted() {
 	python3 "$here/ask.py" number "$T/s.uniscope" halted 50 &&
 		python3 "$here/ask.py" leaf "$T/s.json" 'lab_halt;[idle]' 0.1 &&
@@ -73,13 +73,13 @@ halted() {
 		! grep -q '\[idle\]' "$T/on.folded"
 }
 
-# The books are charged when a function ends: under a KVM that emulates, 0.1 s late. So longer there.
-# The vCPUs of TCG share a lock when they read the clock: a busy host stops one that holds it for long,
-# which the books tell and one sample sees. Longer calls hardly meet there.
+# The books are charged when a function ends: under a KVM that emulates, 0.1 s late. So it records longer there. The vCPUs of TCG
+# share a lock when they read the clock. A busy host may stop a vCPU that holds the lock for long: the books count all of that time,
+# but one sample sees it. Longer calls rarely meet there.
 long=1 inner=20
 [ "$how" = tcg ] || long=3 inner=1
-# By frame pointers, which is what the kernel goes by where there are any, an interrupt in a function
-# without a frame hides that one's caller: 0.7 % of the idle guest's samples.
+# The kernel goes by frame pointers if there are any. Then an interrupt in a function without a frame hides the function's caller:
+# 0.7 % of the idle guest's samples.
 hidden=
 [ "$how" = bpf ] && hidden='--min-complete 0.95'
 # A function that does little but read the clock, 200 deep: under TCG its books have some 7.3 % of the
@@ -109,7 +109,8 @@ for cc in $compilers; do
 	check "idle-$cc without frame pointers under $under" complete idle-$cc-nofp 1 1 --floor 0.12
 done
 
-# Where the return address of a leaf is in a register: by frame records alone, too; and signed ones.
+# If the return address of a leaf is in a register: also by frame records alone, and with signed
+# return addresses.
 if [ "$under" = aarch64 ]; then
 	unwind=fp
 	for cc in gcc clang; do

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""completion.py UNISCOPE BUILD: bash, zsh and fish complete what is typed at their prompt, by the files that are
-installed. Each shell runs on a terminal of its own; after the Tab key the line is made the argument of printf, so
-that the shell itself says what stands there. TAP."""
+"""completion.py UNISCOPE BUILD: bash, zsh and fish complete what is typed at their prompt, by the files that are installed. Each
+shell runs on a terminal of its own. After the Tab key, the test makes the line the argument of printf, so that the shell itself
+prints it. TAP."""
 import os
 import pathlib
 import pty
@@ -68,7 +68,7 @@ def shells(top, env):
     yield "fish", ["fish", "-N", "-i"], f"source {files}/uniscope.fish"
 
 
-# What is typed before the Tab key, and what stands there then.
+# The text before the Tab key, and the line after it.
 LINES = (
     ("a command", "uniscope rec", "uniscope record"),
     ("a command of trace", "uniscope trace sysc", "uniscope trace syscalls"),

@@ -137,7 +137,7 @@ void test_basics(struct suite *s)
 		detach_held(s);
 }
 
-/* The edges of one region. What lies behind may be another region, then it is not tested. */
+/* The edges of one region. If another region follows, the bytes behind are not tested. */
 static void region_edges(struct suite *s, struct uni_gmem *m, size_t i)
 {
 	const struct uni_gmem_region *r = uni_gmem_region(m, i);
@@ -155,7 +155,7 @@ static void region_edges(struct suite *s, struct uni_gmem *m, size_t i)
 		rc == 0 ? "read" : uni_strerror(rc));
 	if (last == UINT64_MAX || adjacent)
 		return;
-	/* Where the last byte cannot be had, that is found first. */
+	/* If the last byte cannot be read, that error comes first. */
 	if (rc == 0)
 		(void)check(s, uni_gmem_read(m, uni_gpa_of(last), b, 2) == -UNI_ERANGE,
 			"one byte past region %zu is out of range", i);

@@ -138,10 +138,11 @@ unsigned kill_in_hold(struct suite *s, unsigned n)
 	return alive;
 }
 
-/* Where a victim is, told in memory that its killer sees: a number of holds, odd in one. */
+/* The progress of a victim, in memory that its killer sees: the number of times it held or released
+ * the guest, odd in a hold. */
 enum { NOT_ATTACHED, ATTACHED = 2 };
 
-/* What is counted of a victim's system calls until the kill: all, those once it is attached, and
+/* The victim's system calls that are counted until the kill: all, those once it is attached, and
  * those in a hold. */
 enum kill_kind { KILL_ANYWHERE, KILL_ATTACHED, KILL_HELD, NR_KINDS };
 
@@ -428,7 +429,7 @@ static bool is_dead(int pid)
 	return dead;
 }
 
-/* What its VMM's death, or an operator who destroys a domain, does. */
+/* Ends the domain as its VMM's death, or an operator who destroys it, would. */
 static void end_vm(const struct suite *s)
 {
 	pid_t pid;

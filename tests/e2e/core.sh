@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# core.sh UNISCOPE BUILD SRCROOT: a guest that was stopped, dumped and killed shows the stacks that it
-# had, from each kind of file; files that are damaged or something else are told apart. TAP.
+# core.sh UNISCOPE BUILD SRCROOT: a guest was stopped, dumped and killed. Each kind of file shows the stacks that it had. Damaged
+# files and files of other kinds are told apart. TAP.
 set -u
 # shellcheck disable=SC2034 # for guest.sh
 U=$1 BUILD=$2 SRC=$3
@@ -104,7 +104,7 @@ cut_off() {
 	refused_file "$T/cut.core" 1 'nothing mapped where'
 }
 
-# What Linux leaves of a process: its code is not in it, and it ran at a random address.
+# Linux' core of a process: the code is not in it, and the process ran at a random address.
 process_core() {
 	(cd "$T" && ulimit -c unlimited && rm -f core core.* && exec "$BUILD/tests/e2e/crasher") 2>/dev/null
 	set -- "$T"/core*

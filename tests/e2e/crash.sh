@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# crash.sh UNISCOPE BUILD SRCROOT: what is left when the recorder, the guest or the disk gives up, and
-# when the operator errs: a readable session, one clear line, and a guest that runs on. TAP.
+# crash.sh UNISCOPE BUILD SRCROOT: the recorder, the guest or the disk gives up, or the operator errs. There must be a readable
+# session, one clear line, and a guest that runs on. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"
@@ -119,7 +119,7 @@ replayed() {
 		python3 "$ask" near "$T/live.folded" "$T/again.folded" 1
 }
 
-# Where the image is no more, names still are.
+# The image is gone, but its names are still there.
 without_image() {
 	mkdir -p "$T/there" && cp "$elf" "$T/there/gone.elf" &&
 		timeout 30 "$U" record "$target" -q -d 1 -e "$T/there/gone.elf" -o "$T/here.uniscope" &&
@@ -129,7 +129,7 @@ without_image() {
 		! grep 0x "$T/moved.folded"
 }
 
-# What the recorder said of the full disk is what the report says.
+# The report repeats what the recorder said of the full disk.
 same_counts() {
 	want=$(sed -n 's/.* \([0-9]*\) samples lost, the \([0-9]*\) that .*/\2 \1/p' "$T/log")
 	got=$("$U" report "$session" 2>/dev/null | sed -n 's/^samples  *\([0-9]*\) in .* \([0-9]*\) lost.*/\1 \2/p')
@@ -137,7 +137,7 @@ same_counts() {
 	[ -n "$want" ] && [ "$want" = "$got" ]
 }
 
-# Where not even the begin can be written there is no folder that the next one would find.
+# If not even the beginning can be written, no folder is left that the next command would find.
 nothing_left() {
 	! "$U" record "$target" -q -d 1 -o "$T/disk/none.uniscope" 2>"$T/none" && cat "$T/none" &&
 		[ ! -e "$T/disk/none.uniscope" ]

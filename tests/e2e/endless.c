@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A guest whose trace rings have no end: 64 CPUs with the largest ring there may be, of which
- * nearly nothing is mapped, and numbers that run on for as long as somebody reads them.
+ * A guest whose trace rings have no end: 64 CPUs with the largest possible ring. Nearly nothing of
+ * it is mapped, and its numbers run on for as long as somebody reads them.
  */
 #include <stdatomic.h>
 #include <stdint.h>

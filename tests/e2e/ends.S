@@ -75,7 +75,7 @@ unemulated:
 	.globl triple
 triple:	lidt noidt
 	ud2
-/* Where the firmware of a q35 puts its ACPI registers. */
+/* The firmware of a q35 puts its ACPI registers here. */
 shut:	mov $0x604, %edx
 	mov $0x2000, %eax
 	out %ax, %dx

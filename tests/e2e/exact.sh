@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# exact.sh UNISCOPE BUILD SRCROOT NATIVE: `run --exact` against numbers that are known, and against
-# callgrind, of the same functions in the Linux process NATIVE. TAP.
+# exact.sh UNISCOPE BUILD SRCROOT NATIVE: `run --exact` against known numbers, and against callgrind
+# for the same functions in the Linux process NATIVE. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3 NATIVE=$4
 . "$SRC/tests/e2e/guest.sh"
@@ -183,7 +183,7 @@ repeats() {
 		grep -q '"interrupts": [1-9]' "$T/counts"
 }
 
-# What was counted until then is there: the file is a mapping.
+# The counts until then are there: the file is a mapping.
 killed() {
 	"$U" run --exact -q -d 100 --append loop=1 -o "$T/dead.uniscope" "$BUILD/lab/shares-gcc-nofp.elf" \
 		>"$T/out" 2>&1 &

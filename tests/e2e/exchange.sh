@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# exchange.sh UNISCOPE SRCROOT MKSESSION MKTRACE: what is exported is read back by others' programs
-# (protoc, callgrind_annotate, npm's pprof-format, speedscope's schema) and by the formats' own
-# descriptions, with equal totals for each stack; and what we import gives the same again. TAP.
+# exchange.sh UNISCOPE SRCROOT MKSESSION MKTRACE: programs of others and the formats' own
+# descriptions read our exports, with equal totals for each stack. The programs are protoc,
+# callgrind_annotate, npm's pprof-format, and speedscope's schema. Files that we import give the
+# same again. TAP.
 set -u
 U=$(realpath "$1") SRC=$2 MKSESSION=$(realpath "$3") MKTRACE=$(realpath "$4")
 T=$(mktemp -d)
@@ -192,7 +193,7 @@ else
 	skip "the speedscope app" "no chromium, or npm could not fetch speedscope"
 fi
 
-# What we read: our own exports come back, and other tools' outputs.
+# Inputs: our own exports come back, and outputs of other tools.
 again() { # FORMAT SED-SCRIPT
 	"$U" export names.folded -f "$1" -o again 2>/dev/null && "$U" export again -f folded |
 		sed "$2" >got && sum got | diff want -

@@ -14,7 +14,7 @@ DOES = (
     ('mmio_store', 'mmio write 0xd0000010', 400, 'use_device'),
     ('mmio_load', 'mmio read 0xd0000024', 200, 'use_device'),
 )
-# What CPUs with VMX and SVM say instead of mmio.
+# CPUs with VMX and SVM use these reasons for mmio.
 MMIO = ('mmio', 'ept-misconfig', 'npf')
 
 

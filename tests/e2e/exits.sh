@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# exits.sh UNISCOPE BUILD SRCROOT: VM exits of a guest that leaves a known number of times: each is
-# counted, with the right reason and port, in the right function and below the right callers. TAP.
+# exits.sh UNISCOPE BUILD SRCROOT: VM exits of a guest that leaves a known number of times. Each is
+# counted with the right reason and port, in the right function, below the right callers. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"
@@ -67,7 +67,7 @@ says() { # WORDS COMMAND...
 	return 1
 }
 
-# What it took to get ready is not among what was recorded.
+# The time to get ready is not part of the recorded time.
 no_more_time_than_passed() {
 	python3 -c 'import json, sys
 st = json.load(open(sys.argv[1] + "/session.json"))["guests"][0]["statistics"]

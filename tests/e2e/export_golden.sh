@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# export_golden.sh UNISCOPE SRCROOT [update]: every format against files that were looked at by eye; with
-# "update" the files are written anew (look at the change before you commit it). What they say is
-# judged apart, by golden_judge.py from the input. TAP.
+# export_golden.sh UNISCOPE SRCROOT [update]: every format against files that were looked at by eye. With "update" it writes the
+# files anew (look at the change before you commit it). The contents are judged apart, by golden_judge.py from the input. TAP.
 set -u
 U=$1 G=$2/tests/golden UPDATE=${3:-}
 T=$(mktemp -d)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# follow.sh UNISCOPE BUILD SRCROOT: `record NAME --follow` of KVM guests that move from one VMM to the
-# next: by a restart, from a saved state, to a VMM of another version. TAP.
+# follow.sh UNISCOPE BUILD SRCROOT: `record NAME --follow` of KVM guests that move from one VMM to the next. They move by a restart,
+# from a saved state, or to a VMM of another version. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# ftrace.sh UNISCOPE SRCROOT: texts of Nanos' and Linux' ftrace through every format of calls, read
-# back by other programs, and the front ends for Nanos' trace utilities. TAP.
+# ftrace.sh UNISCOPE SRCROOT: texts of Nanos' and Linux' ftrace become every format of calls, which
+# other programs read back. Also the front ends for Nanos' trace utilities. TAP.
 set -u
 U=$1 SRC=$2
 case $U in
@@ -117,8 +117,8 @@ assert [f["name"] for f in d["parts"][0]["functions"]] == ["main", "a", "leaf"]
 PY
 }
 check "runtime-breakdown by thread and by CPU" breakdown
-# While others run, a thread's call takes no time of its own: a 510 us, of which w took 500 (in which z
-# took 400); late, which is open when its thread goes, tells nothing of how long that was away.
+# While others run, a thread's call takes no time of its own. a takes 510 us, of which w took 500 (in which z took 400). late is
+# open when its thread goes, and does not say how long that was away.
 cat >away <<'EOT'
 # tracer: function_graph
  0)               |  a() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""fxt_read.py FILE [samples|promises]: what a Fuchsia trace holds, by the format's description: "THREAD NAME BEGIN END"
-a line for calls, "THREAD NAME TIME" for instants, "cpuN TIME OUT IN" for switches; of samples "LANE<TAB>NAME<TAB>BEGIN<TAB>END". Strict."""
+"""fxt_read.py FILE [samples|promises]: prints a Fuchsia trace, by the format's description. A call is "THREAD NAME BEGIN END", an
+instant "THREAD NAME TIME", a switch "cpuN TIME OUT IN". A sample is "LANE<TAB>NAME<TAB>BEGIN<TAB>END". Strict."""
 import struct
 import sys
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# guesses.sh UNISCOPE BUILD SRCROOT: what cannot be known is said: an image with neither frame pointers
-# nor call frame information has guessed chains, which are marked and, without the scan, not complete;
-# code of no known image; threads that no model knows. Guests under TCG. TAP.
+# guesses.sh UNISCOPE BUILD SRCROOT: uniscope says what it cannot know. An image with neither frame pointers nor call frame
+# information has guessed chains. They are marked and, without the scan, not complete. Also code of no known image, and threads that
+# no model knows. Guests under TCG. TAP.
 set -u
 # shellcheck disable=SC2034 # for guest.sh
 U=$1 BUILD=$2 SRC=$3
@@ -42,7 +42,7 @@ guesses_are_marked() {
 	grep ' ?$' "$T/stacks"
 }
 
-# What looks like a root is none: in such code rbp is a number, often 0.
+# Such code has no frame pointers: rbp is a number, often 0, and looks like a root.
 short_chains_are_not_complete() {
 	records -e "$T/bare.elf" --unwind cfi,fp && complete 0 10
 }

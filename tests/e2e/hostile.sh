@@ -20,8 +20,8 @@ hostile() { # UNWIND WAY MODE SMP STOP-WORDS...
 	[ "$smp" = 2 ] && share=0.1 # one of the two spins, and only once the other is up
 	# To get down 10000 frames takes time, too.
 	[ "$mode" = huge ] && share=0.1
-	# On a busy host samples are few, and the guest may have yet to get where it is hostile: then
-	# longer. What must never be is wrong at once.
+	# On a busy host samples are few, and the guest may not be hostile yet: then it records longer. An error that must never
+	# happen fails at once.
 	for seconds in 0.6 8 24; do
 		timeout 90 "$U" record "$target" "$(method "$way")" -q -F 199 -d $seconds -e "$elf" \
 			--unwind "$unwind" \
@@ -68,7 +68,7 @@ END
 
 for U in "$U" ${UNISCOPE_ASAN:+"$UNISCOPE_ASAN"}; do
 	modes tcg every
-	# Where rows tell where the caller is, rbp is not even looked at.
+	# If rows say where the caller is, rbp is not even looked at.
 	for mode in cycle unmapped data long; do
 		check "$mode under tcg, by call frame information: root" \
 			hostile cfi,fp,scan tcg "$mode" 1 root

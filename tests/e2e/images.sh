@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# images.sh UNISCOPE BUILD SRCROOT: an image that moved itself as it booted, and a program that the
-# guest loaded, are found in its memory: complete chains, with the names of both, true biases. TAP.
+# images.sh UNISCOPE BUILD SRCROOT: uniscope finds images in guest memory. One image moved itself as
+# it booted; the guest loaded another. Chains are complete, with the names of both, and biases are
+# true. TAP.
 set -u
 # shellcheck disable=SC2034 # for guest.sh
 U=$1 BUILD=$2 SRC=$3
@@ -73,7 +74,7 @@ assert total >= 50 and good >= 0.9 * total
 P
 }
 
-# Where the vCPUs are stopped, however their registers are read; kvm's own way is not to stop them.
+# All ways to read the registers of stopped vCPUs; kvm's own way does not stop them.
 stopped() {
 	for via in sync stop procmem; do
 		deep_chain "$target,via=$via" -e "$elf" || return 1
@@ -215,7 +216,7 @@ for line in open(folded):
     broken += int(weight) * (names[:4] != ["lab_entry", "kmain", "run_app", "app_main"])
     below |= {tuple(names[-2:])}
 assert {("program_inner", "program_burn"), ("service_work", "service_burn")} <= below, below
-# What was sampled before it was found has its names, but may have lost its way.
+# Samples before it was found have its names, but their chains may be broken.
 print(alone, broken, total)
 assert alone > 0.1 * total and broken < 0.3 * total
 P

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# inline.sh UNISCOPE BUILD SRCROOT tcg|kvm: C++ and Rust guests whose hot functions are all inlined:
-# the session shows the names and lines that the source has, without the image. TAP.
+# inline.sh UNISCOPE BUILD SRCROOT tcg|kvm: C++ and Rust guests whose hot functions are all inlined.
+# The session shows the names and lines of the source, without the image. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3 accel=$4
 . "$SRC/tests/e2e/guest.sh"

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """inline_judge.py PROFILE.json SOURCE: do a profile's inlined functions and lines fit the source?
 
-The profile is of lab/apps/cxx.cc or rust.rs, exported with --inline --lines. Checked: the shares
-that the source states for its inlined functions, and for each frame of that file that its line is
-one of a call of the next frame's function."""
+The profile is of lab/apps/cxx.cc or rust.rs, exported with --inline --lines. The judge checks the
+shares that the source states for its inlined functions. It also checks each frame of that file: its
+line must call the next frame's function."""
 import json
 import math
 import os
@@ -50,7 +50,7 @@ def main():
         inlined = [n for n, f in zip(names, frames) if f["kind"] == "inlined"]
         for name in SHARES:
             sums[name] += stack["value"] if name in inlined else 0
-        # What it hands to mix it has multiplied, rarely seen.
+        # absorb multiplies the value for mix first; a sample rarely sees that.
         if "absorb" in inlined and "mix" not in inlined and inlined[-1] not in ("absorb", "wrapping_mul"):
             wrong.add("absorb without mix: " + ";".join(names))
         wrong.update(check_lines(frames, file, text))

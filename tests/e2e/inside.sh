@@ -1,9 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# inside.sh UNISCOPE BUILD SRCROOT: guests that sample and trace themselves, reached through a serial
-# port of their own, by a unix socket and by TCP: shares as the guest's books have them, and as a
-# profiler outside sees them at the same time; over lines that are cut, spoilt, slow or silent the
-# profiler ends with what it has, and the guest runs on. TAP.
+# inside.sh UNISCOPE BUILD SRCROOT: guests that sample and trace themselves. They are reached through a serial port of their own, by
+# a unix socket and by TCP. Their shares are those of the guest's books, and of a profiler outside at the same time. If a line is
+# cut, spoilt, slow or silent, the profiler ends with the samples it has, and the guest runs on. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"
@@ -124,7 +123,7 @@ some_samples() { # TARGET OPTION...
 	return 1
 }
 
-# Where QEMU listens.
+# The address at which QEMU listens.
 tcp_of() {
 	python3 "$here/qmp.py" "$T/qmp" query-chardev '{}' |
 		sed -n 's/.*tcp:127\.0\.0\.1:\([0-9]*\),.*/stream:tcp=127.0.0.1:\1/p' | head -1
@@ -144,7 +143,7 @@ traced() {
 		grep -q ': 0 places are as they were' "$T/again"
 }
 
-# Who asks, does not read and goes away leaves a port that works.
+# A client that asks, does not read and goes away leaves a port that works.
 stalled() {
 	python3 "$here/stream_stall.py" "$port" "$(nm "$elf" | sed -n 's/ . uni_trace_head$//p')" &&
 		some_samples "$by_unix"
@@ -243,7 +242,7 @@ check 'not a way' refused_by 2 'unix=PATH, tcp=HOST:PORT, tty=DEVICE or grant=DO
 check 'a terminal' by_tty
 check 'no terminal' refused_by 2 'is no terminal device' \
 	"$U" record stream:tty=/dev/null -e "$elf" -o "$T/n.uniscope"
-# Who waits for an answer that does not come waits for seconds: the guest rests meanwhile.
+# A host that waits for a missing answer waits for seconds: the guest rests meanwhile.
 check 'bad lines: starts' boot_port tcg "$shares" 'tick=1000 port=1 rest=20'
 for bad in 'cut 30' 'cut 2000' 'hush 1500' 'garble 700' 'lose 900' 'slow 64' 'noise 50'; do
 	# shellcheck disable=SC2086 # how and how much
@@ -300,8 +299,8 @@ check 'threads: starts' boot_port tcg "$threads" 'tick=20000 port=1 unit=50000'
 check 'threads: which one ran' by_thread
 qemu_args=
 
-# Each vCPU samples itself. The first is also who serves the port, so it may have less time of its own;
-# chains of the others end at their root as well.
+# Each vCPU samples itself. The first vCPU also serves the port, so it may have less time of its own. Chains of the others end at
+# their root as well.
 boot_two() {
 	rm -f "$port" "$T/qmp"
 	boot tcg "$BUILD/lab/trace/trace-smp-$cc-fp.elf" 'inner=20 tick=1000 port=1' --smp 2 \

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a guest sampled of itself, prepared for judge.py.
+"""Prepares a guest's own samples for judge.py.
 
 usage: babeltrace2 FOLDER/in.uniscope | inside_books.py FOLDER
 
-FOLDER/in.uniscope is from inside, in.json its stacks, out.uniscope was recorded from outside at the
-same time, and has the guest's books. Writes books.json, the session with these books; changes in.json to
-as many samples as its own count for. A sample stands for the ticks that did not come, too: on a busy
-host some weigh a hundred times as much as others, and together tell as much as (sum of weights)^2 /
-(sum of their squares) of equal ones would.
+FOLDER/in.uniscope is from inside, in.json its stacks, out.uniscope was recorded from outside at the same time, and has the guest's
+books. Writes books.json, the session with these books; changes in.json to as many samples as its own count for. A sample also
+stands for the ticks that did not come. On a busy host some samples weigh a hundred times as much as others. Together they count as
+(sum of weights)^2 / (sum of their squares) equal samples.
 """
 import json
 import re

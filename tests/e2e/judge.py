@@ -4,9 +4,9 @@
 
 usage: judge.py --stacks FILE --session DIR --graph FILE [options]
 
-FILE of --stacks is the recording exported as json or folded. DIR holds session.json with the watch
-`lab_truth`: the guest's books (lab/include/lab_truth.h), copied at the first and the last sample.
---graph is the image's call graph: lines `caller callee` and `entry SYMBOL` (lab/callgraph.py).
+FILE of --stacks is the recording exported as json or folded. DIR holds session.json with the watch `lab_truth`: the guest's books
+(lab/include/lab_truth.h), copied at the first and the last sample. --graph is the image's call graph: lines `caller callee` and
+`entry SYMBOL` (lab/callgraph.py).
 
 Judged are:
  1. each function's share of the time, self and total, against the cycles in the guest's books over
@@ -19,20 +19,17 @@ Judged are:
     not be few: bounds are never wider than those of 2000 samples;
  4. with --rate, that the weights add up to as many deadlines as the guest's clock leaves room for.
 
-`Self` is meant as the books mean it: time in which a function was the innermost one *with books*;
-what it spends in helpers without books is its own. A function's time begins when its LAB_ENTER has
-read the clock, so a sample in lab_enter below f is not f's but its caller's. That matters where
-reading the clock takes long: QEMU's aarch64 reads it under a lock that its main loop holds while it
-is asked to stop, so that stops gather behind the reading. The guest's clock runs on while its vCPU waits
-or the host runs something else, so samples of such moments (`[idle]`, `[stolen]` below a function)
-count like any other. Functions that only count their calls have no cycles; --inside gives those a
-truth: `--inside f=g` says that g's time is all spent in f, `f=0.5*g` half of it (total time; a
-function that keeps cycles is judged by its own).
+`Self` has the meaning of the books: time in which a function was the innermost one *with books*. Its time in helpers without books
+is its own. A function's time begins when its LAB_ENTER has read the clock, so a sample in lab_enter below f is not f's but its
+caller's. That matters if reading the clock takes long. QEMU's aarch64 reads it under a lock that its main loop holds while it is
+asked to stop, so that stops gather behind the reading. The guest's clock runs on while its vCPU waits or the host runs something
+else. So samples of such moments (`[idle]`, `[stolen]` below a function) count like any other. Functions that only count their calls
+have no cycles; --inside gives them a truth. `--inside f=g` says that all of g's time is spent in f, `f=0.5*g` half of it. This is
+total time; a function that keeps cycles is judged by its own.
 
-Exit status: 0 all held, 1 something did not, 2 the input makes no sense, 3 more samples are needed:
-there are too few, or nothing else is wrong than what chance may do: a share is off by 4 to 8 standard
-errors, or one or two more chains are broken than of so few samples may be. Only that may be
-asked again, of more samples.
+Exit status: 0 all held, 1 something did not, 2 the input makes no sense, 3 more samples are needed. 3: there are too few samples,
+or chance may explain all that is wrong. Then a share is off by 4 to 8 standard errors, or one or two more chains are broken than so
+few samples allow. Only then may the test ask again, with more samples.
 """
 import argparse
 import json
@@ -94,8 +91,8 @@ class CpuBooks:
 
     def __init__(self, data, at, nr_fns):
         (seq, self.online, self.start, self.last, _, _, _) = CPU.unpack_from(data, at)
-        # The guest was stopped between two instructions of its book-keeping. What is then
-        # missing is the time since the event before, at most; see total() for what is not.
+        # The guest was stopped between two instructions of its book-keeping. At most the time since
+        # the event before is missing; total() shows which time is not.
         self.torn = seq % 2 != 0
         self.fns = [FN.unpack_from(data, at + CPU.size + i * FN.size) for i in range(nr_fns)]
 
@@ -115,7 +112,7 @@ class CpuBooks:
 
 
 class Truth:
-    """What the guest did between two copies of its books, all vCPUs together."""
+    """The guest's work between two copies of its books, all vCPUs together."""
 
     def __init__(self, first, last):
         if first.names != last.names:
@@ -305,8 +302,8 @@ def count_seen(stacks, books):
 
 
 def margin(truth, nr, sigmas):
-    """How far a share of nr samples may be off: Wilson's interval, which also knows that a share of
-    nearly nothing, or all, is not certain after few samples."""
+    """How far a share of nr samples may be off: Wilson's interval. It also knows that a share near
+    nothing, or near all, is not certain after few samples."""
     if not nr:
         return 1.0
     z = sigmas * sigmas / nr

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * kill_at [-c CALL] [-p PID] [-s SIGNAL] [-f N] N COMMAND...: kills the command (by SIGKILL, or the
- * number SIGNAL) where it is about to make its N-th system call. With -c only calls of that name
- * count, with -p those during which a thread of PID is held by its tracer, with -f those after a
+ * number SIGNAL) before its N-th system call. With -c only calls of that name count. With -p only
+ * calls count during which a thread of PID is held by its tracer. With -f only calls count after a
  * first such signal at the N-th call of any kind. All that a program does to others lies between
  * two calls: each N is an instant of its own, the same on a busy host. Threads count, children do
  * not. kill_at [-c CALL] -n FILE COMMAND...: lets it end; the number of these calls goes to FILE.

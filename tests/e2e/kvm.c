@@ -177,7 +177,7 @@ static void sleeper(void)
 	tiny_end(&t);
 }
 
-/* What the VMM had set itself must be there afterwards. */
+/* Settings that the VMM made itself must be there afterwards. */
 static void own_use(void)
 {
 	struct uni_target *target;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The kvm target's kernel side on VMMs that would not forgive a mistake: it must not be noticed,
- * must follow what is plugged in, and must leave nothing behind. TAP.
+ * The kvm target's kernel side on VMMs that would not forgive a mistake. The VMM must not notice
+ * it, it must follow plugged vCPUs, and it must leave nothing behind. TAP.
  */
 #include <bpf/bpf.h>
 #include <dirent.h>
@@ -48,7 +48,7 @@ static bool lives(const struct tiny *t)
 	return atomic_load(&t->shared->failed) == 0 && waitpid(t->pid, NULL, WNOHANG) == 0;
 }
 
-/* What a guest's samples were, and for how long it was sampled: as long as that, at most so long.
+/* A guest's samples, and the time for which it was sampled: at least and at most.
  */
 struct seen {
 	uint64_t least_ns, most_ns;
@@ -175,7 +175,7 @@ static void all_vcpus(bool ordered)
 	finish(&t, target);
 }
 
-/* What the host says of the time that vCPU 0's thread ran or waited for a CPU. */
+/* The host's count of the time that vCPU 0's thread ran or waited for a CPU. */
 static uint64_t awake_ns(const struct tiny *t)
 {
 	uint64_t run_ns = 0, wait_ns = 0;

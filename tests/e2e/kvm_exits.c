@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * VM exits of a VMM that counts and times its own: numbers, reasons and places must be exact, host
- * times must be those that it measured. TAP. `kvm_exits -v` prints the times, for looking at.
+ * VM exits of a VMM that counts and times its own. Numbers, reasons and places must be exact, and
+ * host times must be those that it measured. TAP. `kvm_exits -v` prints the times, for looking at.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 #define WAIT_NS (20 * UNI_NSEC_PER_SEC)
 
-/* Where each kind of exit is made, and how it is called; see timed_code in tinyvmm.c. */
+/* The place of each kind of exit, and its name; see timed_code in tinyvmm.c. */
 static const struct {
 	uint64_t pc;
 	const char *label;
@@ -159,8 +159,8 @@ static void print_times(const struct tiny *t, const struct seen *seen, unsigned 
 }
 
 /*
- * Ours begins before KVM_RUN returns, and ends after it is called again: a busy host takes the CPU
- * away on the way out of the kernel, so what it stole is compared by nobody's clock.
+ * Our time begins before KVM_RUN returns, and ends after it is called again. A busy host takes the
+ * CPU away on the way out of the kernel, so neither clock is compared for the time that it stole.
  */
 static void compare_times(const struct tiny *t, const struct seen *seen, bool verbose)
 {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# kvm_host.sh BUILD SRC 6.1|6.12 [CASE...]: boots a stock kernel of Debian with kvm_amd in QEMU TCG once, where
-# time is the number of instructions, and runs there each case of tests/kvm/cases, then its judge outside,
-# tests/kvm/judge/CASE.sh, if it has one. TAP. Logs stay in BUILD/kvm/log-KERNEL.
+# kvm_host.sh BUILD SRC 6.1|6.12 [CASE...]: boots a stock kernel of Debian with kvm_amd in QEMU TCG once. Time there is the number
+# of instructions. It runs each case of tests/kvm/cases there, then its judge outside, tests/kvm/judge/CASE.sh, if it has one. TAP.
+# Logs stay in BUILD/kvm/log-KERNEL.
 set -u
 BUILD=$1 SRC=$2 kernel=$3
 shift 3
@@ -17,8 +17,7 @@ export BUILD SRC
 "$SRC/lab/share" kvm "$BUILD" "$T" "$BUILD/tests/e2e/bpf_verify" "$BUILD/tests/e2e/e2e-kvm-lab" "$SRC/lab/boot" \
 	"$SRC/lab/kvm/guest" "$(PATH=$PATH:/usr/sbin command -v bpftool)" "$(command -v perf)" || exit 1
 cp "$SRC/tests/lab/run.sh" "$T/cases.sh"
-# All in the lab's memory until the end: what waits for the share takes the longer of the lab's time the
-# busier the real host is.
+# Everything stays in the lab's memory until the end: waiting for the share takes more of the lab's time on a busier host.
 cat >"$T/run.sh" <<'RUN'
 cp -r cases cases.sh lib.sh /tmp && cd /tmp && mkdir log || exit 1
 LAB_OUT=/tmp/out sh cases.sh

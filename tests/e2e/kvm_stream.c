@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * kvm_stream TARGET IMAGE SECONDS HZ counts|ordered: samples a guest from the kernel and
- * prints what it saw as "KEY VALUE" lines, and folded stacks as "stack A;B;C N". Chains that do not
- * end where a lab guest's begin are "broken". For tests and for looking at.
+ * kvm_stream TARGET IMAGE SECONDS HZ counts|ordered: samples a guest from the kernel. It prints the
+ * results as "KEY VALUE" lines, and folded stacks as "stack A;B;C N". Chains that do not end where
+ * a lab guest's begin are "broken". For tests and for looking at.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# kvm_stream.sh UNISCOPE BUILD SRCROOT: guests sampled in the kernel, against what is known of them:
-# shares, complete chains, and times against the host's own counters. TAP.
+# kvm_stream.sh UNISCOPE BUILD SRCROOT: guests sampled in the kernel, against what is known of them.
+# It checks shares, complete chains, and times against the host's own counters. TAP.
 set -u
 # shellcheck disable=SC2034 # U is for guest.sh
 U=$1 BUILD=$2 SRC=$3
@@ -20,7 +20,7 @@ boot kvm "$BUILD/lab/shares-gcc-fp.elf" '' || {
 	exit 1
 }
 
-# What python says of $T/out. The keys are in v, self times in f.
+# Evaluates a python expression for $T/out. The keys are in v, self times in f.
 says() { # EXPRESSION
 	python3 - "$T/out" "$1" <<'END'
 import sys
@@ -77,16 +77,16 @@ for cc in $(compiler_of bpf); do
 	check "smp-$cc: two vCPUs" recorded smp-$cc-fp 2 2 997 counts 'whole() and len(times) == 2'
 done
 
-# Where the time of a guest that mostly halts went, against what the host counts of its threads: the
-# last line of each is "on-CPU ns, waiting ns". The VMM's main thread is none of them.
+# The time of a guest that mostly halts, against the host's counts of its threads: the last line of
+# each is "on-CPU ns, waiting ns". The VMM's main thread is none of them.
 schedstat() {
 	cat "/proc/$guest/task/$vcpu/schedstat"
 }
 agrees() {
 	boot kvm "$BUILD/lab/$1.elf" '' || return 1
 	sleep 0.5
-	# At the edges they differ by how long it takes to attach, and by waits that the host has yet to
-	# count: on a busy host that is much of a short time.
+	# At the edges they differ by the time it takes to attach, and by waits that the host has yet to count. On a busy host that
+	# is much of a short time.
 	for seconds in 4 16 40; do
 		agrees_for $seconds && return 0
 	done

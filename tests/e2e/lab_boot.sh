@@ -107,7 +107,7 @@ printed 'smp: 4 vCPUs'
 boots 33 smp-gcc-fp "$small" --accel tcg
 printed "first one's part only"
 
-# What must fail does, and says so in the exit status: 35, or 129 + 2 * vector.
+# A boot that must fail does, and the exit status says so: 35, or 129 + 2 * vector.
 boots 35 hostile-gcc-fp "mode=scribble" --accel tcg
 boots 141 shares-gcc-fp "crash=undefined" --accel tcg
 for kind in text nx guard identity; do
@@ -133,7 +133,7 @@ else
 fi
 printed '^lab: waiting'
 
-# What the guest sees of being stopped: ten times 30 ms at the least are missing. It may see more.
+# The guest sees that it is stopped: ten times 30 ms at the least are missing. It may see more.
 "$boot" --accel tcg --append 'rounds=10000' "$build/gaps-gcc-fp.elf" >"$tmp/out" 2>&1 </dev/null &
 pid=$!
 gaps() { # waits until so many more lines are there

@@ -69,7 +69,7 @@ static unsigned samples_in_code(struct uni_target *target)
 	return good;
 }
 
-/* Who searches for the image's code finds the region that it lies in, and no other. */
+/* The search for the image's code finds the region that it lies in, and no other. */
 static void one_way(
 	const struct tiny *t, const struct tiny_how *how, const char *name, const char *via)
 {

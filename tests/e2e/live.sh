@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# live.sh UNISCOPE BUILD SRCROOT MKSESSION: the page that is served: of files, and of a running guest whose
-# recording grows; who may ask and who may not; clients that are many, slow, or gone. TAP.
+# live.sh UNISCOPE BUILD SRCROOT MKSESSION: the served page: of files, and of a running guest whose recording grows. It checks who
+# may ask and who may not. Clients are many, slow, or gone. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3 MKSESSION=$4
 . "$SRC/tests/e2e/guest.sh"
@@ -195,7 +195,7 @@ typo() {
 }
 check 'a guest that is not there ends it' typo
 
-# What grows is shown, and one that is told to stop by several at once is whole.
+# The page shows a recording as it grows. A recording that several clients stop at once is whole.
 brief() { # NAME TARGET [ARGUMENT...]
 	brief_of=$1
 	shift

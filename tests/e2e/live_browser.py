@@ -39,7 +39,7 @@ def parts(whole, in_parts):
             one = [b.run(table)]
             same(b.run("uniscope.app.model.cpus.list.toSorted()"), ["vCPU 0", "vCPU 1", "vCPU 2"], "vCPUs")
             for thread, cpu, t0, t1 in ((-1, -1, 0.3, 0.7), (1, -1, 0, 0), (0, -1, 0.5, 0.51), (-1, 1, 0, 0), (-1, 2, 0.2, 0.6)):
-                # What was asked for comes later, and there may be more to ask for then.
+                # The data that was asked for comes later, and there may be more to ask for then.
                 b.run(f"window.told = 0; uniscope.app.listen(() => window.told++); uniscope.app.set({{ thread: {thread}, cpu: uniscope.app.model.cpus.list.indexOf('vCPU {cpu}') }}, 'look');"
                       f"uniscope.app.setRange(Math.round({end} * {t0}), Math.round({end} * {t1}))")
                 b.settle()
@@ -112,7 +112,7 @@ def live(url, calls):
         b.wait("uniscope.app.graph()?.total[0] > 0")
         before = b.run("uniscope.app.graph().total[0]")
         b.wait(f"uniscope.app.graph()?.total[0] > {before}")
-        # What one looks at stays as it is while it grows.
+        # The view that the user looks at stays as it is while the recording grows.
         b.run("document.querySelector('nav button[data-view=functions]').click()")
         b.run("uniscope.app.setSearch('^lab')")
         before = b.run("uniscope.app.graph().total[0]")

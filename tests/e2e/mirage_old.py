@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""mirage_old.py FILE...: reads each as mirage-trace-viewer does, by the rules of its format and nothing of ours, and
-prints how many promises there are and how many of them are open. Exits 1 at what ends that viewer: an id that is created
-after it was named, a promise that becomes itself, an event or packet that makes no sense."""
+"""mirage_old.py FILE...: reads each as mirage-trace-viewer does, by the rules of its format and nothing of ours. Prints how many
+promises there are and how many of them are open. Exits 1 at input that ends that viewer. This is an id that is created after it was
+named, a promise that becomes itself, or an event or packet that makes no sense."""
 import struct
 import sys
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""mirage_ring.py FILE: a ring of mirage-profile with nothing wrong and three things in doubt: two workers that
-began to wait for what nobody waited for when it was signalled, and one that was ready while another was silent."""
+"""mirage_ring.py FILE: writes a ring of mirage-profile with nothing wrong and three things in doubt. Two workers begin to wait for
+something that was signalled while nobody waited. A third is ready while another is silent."""
 import struct
 import sys
 

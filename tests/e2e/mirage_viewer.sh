@@ -67,7 +67,7 @@ exported() {
 	done
 }
 
-# What is missing is said in words that fit the number.
+# A message says what is missing, in words that fit the number.
 damaged() {
 	two=$(dirname "$ring")/two
 	"$U" trace threads "$two" >"$T/all" 2>"$T/err" && [ ! -s "$T/err" ] || { cat "$T/err"; return 1; }

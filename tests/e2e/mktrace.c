@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * mktrace PATH EVENTS CPUS MODE [SEED]: a session with about so many function events, for tests of
- * its readers and for benchmarks. MODE is "graph" or "lite": threads that wander over the CPUs and
- * call at random, with losses here and there; "function": calls only; "work": one thread of one CPU
- * that runs fib, a parser and a sort; "promises": promises that make, wait for and resolve others.
+ * its readers and for benchmarks. MODE "graph" or "lite": threads that wander over the CPUs and
+ * call at random, with losses here and there. "function": calls only. "work": one thread of one CPU
+ * that runs fib, a parser and a sort. "promises": promises that make, wait for and resolve others.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static uint32_t rnd(struct maker *k, uint32_t below)
 	return (uint32_t)(k->random >> 20) % below;
 }
 
-/* What is finished goes to the session. */
+/* Writes finished packets to the session. */
 static void put_out(struct maker *k, unsigned cpu)
 {
 	struct make_cpu *c = &k->m.cpu[cpu];
@@ -161,7 +161,7 @@ static void tell(struct maker *k, unsigned cpu, unsigned kind, uint64_t a, uint6
 					     : 3);
 }
 
-/* Who is on this CPU makes another one in place of one that it resolves, or waits. */
+/* The promise on this CPU resolves one and makes another in its place, or waits. */
 static void promises_only(struct maker *k)
 {
 	unsigned cpu = rnd(k, k->cpus), slot = rnd(k, OPEN), dice = rnd(k, 100);

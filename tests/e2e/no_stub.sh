@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# no_stub.sh UNISCOPE BUILD SRCROOT: a QEMU that was started with a QMP socket and without a gdb stub:
-# found, recorded, and left as it was, also when uniscope is killed. QEMU is asked how it is. TAP.
+# no_stub.sh UNISCOPE BUILD SRCROOT: a QEMU that was started with a QMP socket and without a gdb stub. It is found, recorded, and
+# left as it was, also when uniscope is killed. QEMU is asked how it is. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"
@@ -97,7 +97,7 @@ time.sleep(600)' "$mon" "$T/holds" &
 	[ $status -eq 0 ] && wait_for 60 as_before
 }
 
-# Who paused it, resumes it.
+# Only the operator who paused it resumes it.
 stays_paused() {
 	qmp stop && "$U" stacks "$target" | grep lab_entry && as_before false && qmp cont && as_before
 }

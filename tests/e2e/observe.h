@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the conformance suite knows without the target under test: the image's code and symbols, and
- * whether the guest makes progress, read out of the VMM's process, or where there is none by a
- * second attachment that never stops the guest.
+ * Facts for the conformance suite from outside the target under test: the image's code and symbols,
+ * and whether the guest makes progress. They are read out of the VMM's process. If there is none, a
+ * second attachment reads them, which never stops the guest.
  */
 #ifndef UNI_TESTS_OBSERVE_H
 #define UNI_TESTS_OBSERVE_H

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# oracle.sh ORACLE_CHAINS UNISCOPE BUILD SRCROOT: the call chains of running lab guests are those of
-# elfutils' unwinder: the corpus (compilers, levels of optimisation, with and without frame pointers,
-# absolute and position-independent code) under KVM if there is one, and the other apps under TCG. TAP.
+# oracle.sh ORACLE_CHAINS UNISCOPE BUILD SRCROOT: the call chains of running lab guests are those of elfutils' unwinder. The corpus
+# runs under KVM if there is one: compilers, levels of optimisation, with and without frame pointers, absolute and
+# position-independent code. The other apps run under TCG. TAP.
 set -u
 O=$1 U=$2 BUILD=$3 SRC=$4
 # shellcheck source=tests/e2e/guest.sh

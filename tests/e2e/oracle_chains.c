@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * oracle_chains TARGET IMAGE SAMPLES [LEAST [time]]: holds the guest so many times, a little
- * irregularly, and unwinds each stack twice: by us, and by elfutils' libdwfl from the same
- * registers and memory. Prints what was found; 0 if no chain is longer than libdwfl's or different
- * from it, and at least LEAST per cent (99) are equal to it and reach the root. With `time` also
- * what a frame costs both, the memory being at hand.
+ * irregularly, and unwinds each stack twice. We unwind it, and elfutils' libdwfl does from the same
+ * registers and memory. Prints the result. Returns 0 if no chain is longer than libdwfl's or
+ * different from it. At least LEAST per cent (99) must be equal to it and reach the root. With
+ * `time` also what a frame costs both, the memory being at hand.
  */
 #include <elfutils/libdwfl.h>
 #include <stdio.h>
@@ -136,8 +136,8 @@ static void show(const char *who, const struct oracle *o, const struct uni_chain
 }
 
 /*
- * libdwfl takes the pc of an interrupt's own frame for exact, too, though it is that of a call;
- * what was interrupted must be exact on both sides.
+ * libdwfl takes the pc of an interrupt's own frame for exact, too, though it is that of a call. The
+ * interrupted pc must be exact on both sides.
  */
 static bool same_frames(const struct uni_chain *a, const struct uni_chain *b, unsigned n)
 {
@@ -186,8 +186,8 @@ static void measure(struct oracle *o, const struct uni_regs *regs)
 }
 
 /*
- * Where an interrupt has just begun, in the vectors of aarch64, there is no row, and where it came
- * from is in a system register. libdwfl has its own idea of frame pointers, which is no judge.
+ * An interrupt that has just begun, in the vectors of aarch64, has no row: a system register has
+ * the pc that it came from. libdwfl has its own idea of frame pointers, which is no judge.
  */
 static bool has_no_row(const struct oracle *o, const struct uni_regs *regs)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * oracle_rows IMAGE...: the unwind rows of each image, and of this program's own files (C library,
- * dynamic loader), against what elfutils' libdw reads from the same sections, at each place in the
- * code where either of them changes. TAP.
+ * oracle_rows IMAGE...: compares our unwind rows with those that elfutils' libdw reads from the
+ * same sections, at each place in the code where either changes. It checks each image, and this
+ * program's own files (C library, dynamic loader). TAP.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -123,7 +123,7 @@ static void compare(struct oracle *o, uint64_t pc, Dwarf_Frame *f, int ra, bool 
 		(void)same_others(o, pc, f, r);
 }
 
-/* Where our own rows change next. */
+/* The next pc at which our own rows change. */
 static uint64_t next_row(const struct uni_cfi_table *t, uint64_t pc)
 {
 	for (uint32_t i = 0; i < t->nr_rows; i++) {

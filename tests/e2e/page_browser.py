@@ -331,7 +331,7 @@ def difference(b):
     b.open(f"file://{T}/both.html")
     same(b.run("uniscope.app.table().map(r => [uniscope.app.model.funcs.name(r.func), r.self, r.self2]).sort()"), want,
          "diff: of two files the same")
-    # Of 100 before and 1000 after: what changed by 100 samples has the share that it had.
+    # 100 samples before and 1000 after: a change by 100 samples has the right share.
     b.open(f"file://{T}/longer.html#v=functions")
     b.run("[...document.querySelectorAll('.th')].find(e => e.textContent.startsWith('Change')).click()")
     same(b.run("[...document.querySelectorAll('.tr')].map(e => [e.querySelector('.name').textContent, e.querySelectorAll('.num')[2].textContent])"),
@@ -389,7 +389,7 @@ def calls(b):
 
 
 def moved(b):
-    """Threads that go from CPU to CPU in the middle of their calls: numbers of a CPU and of a range are those of trace's texts."""
+    """Threads go from CPU to CPU in the middle of their calls. Numbers of a CPU and of a range are those of trace's texts."""
     sums = "(([cpu, t0, t1]) => { uniscope.app.set({ cpu, t0, t1 }, 'data'); return uniscope.app.graph().self.reduce((a, v) => a + v, 0); })"
     b.open(f"file://{T}/moved.html")
     for cpu in json.loads((T / "moved.cpus").read_text())["cpus"]:
@@ -453,7 +453,7 @@ def mirage(b):
 
 
 def in_doubt(b):
-    """What `trace findings` doubts, in the same words but for the form of times."""
+    """The doubts of `trace findings`, in the same words but for the form of times."""
     b.open(f"file://{T}/doubts.html")
     with open(f"{T}/doubts.txt", encoding="utf-8") as f:
         told = [line.strip() for line in f if "in doubt" in line or line.startswith("    ")]

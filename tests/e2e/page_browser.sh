@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# page_browser.sh UNISCOPE SRCROOT MKSESSION MKTRACE: the page of `report --html` in a real browser, from disk:
-# every view is there, shows the numbers that `report` prints, does what keys and pointer say, and
-# hostile names do no harm. TAP.
+# page_browser.sh UNISCOPE SRCROOT MKSESSION MKTRACE: the page of `report --html` in a real browser, from disk. Every view is there,
+# shows the numbers that `report` prints, and obeys keys and pointer. Hostile names do no harm. TAP.
 set -u
 U=$1 SRC=$2 MKSESSION=$3 MKTRACE=$4
 . "$SRC/tests/support/can.sh"

@@ -26,7 +26,7 @@ def columns(b, T, go, same, ok):
 
 
 def told(b, T, craft, frames, text, same, ok):
-    """What nobody may overlook is above every view; menus are in order; cells of the heat map hold samples."""
+    """A warning that nobody may overlook is above every view; menus are in order; cells of the heat map hold samples."""
     guest = {"name": "shop", "samples": 100, "weight": 100, "complete": 0.0, "lost": 0, "skipped": 144, "duration_ns": 3000000000, "pause_ns": {"nr": 0}, "vcpus": []}
     data = {"s.parent": [0], "s.frame": [0], "s.time": [10000000] * 300, "s.node": [1] * 300, "s.guest": [0] * 300,
             "s.vcpu": [(11, 3, 1)[i % 3] for i in range(300)], "s.weight": [1] * 300, "s.thread": [0] * 300, "s.state": [0] * 300, "s.pause": [0] * 300}

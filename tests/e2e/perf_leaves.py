@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""perf_leaves.py PERF_DATA STACKS.json IMAGE: do perf's samples of a guest and ours agree on the shares of leaf
-functions, within 4 standard errors of their difference? perf's are the addresses of samples that hit the guest
-(`perf report -D`), named by the image's symbols; ours are a recording exported as json, without states."""
+"""perf_leaves.py PERF_DATA STACKS.json IMAGE: do perf's samples of a guest and ours agree on the shares of leaf functions, within 4
+standard errors of their difference? perf's samples are the addresses that hit the guest (`perf report -D`), named by the image's
+symbols. Ours are a recording exported as json, without states."""
 import bisect
 import json
 import math

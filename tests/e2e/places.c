@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * places IMAGE <addresses: what uniscope knows of each, in the words of `eu-addr2line -a -f -i`, so
- * that the two can be compared line by line.
+ * places IMAGE <addresses: prints what uniscope knows of each, in the words of `eu-addr2line -a -f
+ * -i`. So a test can compare the two line by line.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""places_oracle.py PLACES LAB-FOLDER: inlined functions and lines of each instruction of each lab image
-that has debug data, as uniscope, eu-addr2line and llvm-symbolizer tell them. TAP. A function that is the
-same in several images of one compiler and its options is asked for in the first of them.
+"""places_oracle.py PLACES LAB-FOLDER: inlined functions and lines of each instruction of each lab image that has debug data, as
+uniscope, eu-addr2line and llvm-symbolizer tell them. TAP. A function that is the same in several images of one compiler and its
+options is asked for in the first of them.
 
-eu-addr2line is asked about GCC's images only: it finds units by .debug_aranges, which clang does not
-write. Where GCC gives one instruction to two inlined functions that lie beside each other, it takes the
-other one: llvm-symbolizer decides then, for at most one instruction of a thousand. Padding between
-functions is left out: it belongs to nobody."""
+eu-addr2line is asked about GCC's images only: it finds units by .debug_aranges, which clang does not write. If GCC gives one
+instruction to two inlined functions that lie beside each other, it takes the other one. Then llvm-symbolizer decides, for at most
+one instruction of a thousand. Padding between functions is left out: it belongs to nobody."""
 import pathlib
 import re
 import shutil
@@ -30,7 +29,7 @@ def run(argv, text=None):
 
 
 def addresses(image, known):
-    """Of the instructions of functions that are not among the known ones, which these become."""
+    """Looks only at instructions of functions that are not known yet; they become known."""
     functions = []
     for line in run(["objdump", "-d", "--no-show-raw-insn", image]).splitlines():
         m = INSTRUCTION.match(line)

@@ -53,7 +53,7 @@ plug() {
 	echo >&7
 }
 
-# Of a session that is still being written, and of one that is not.
+# For a session that is still being written, and for a finished one.
 session() { # OPTION...
 	begin || return 1
 	rm -rf "$T/s.uniscope"
@@ -125,7 +125,7 @@ END
 }
 check 'top: it has its line' lines
 
-# What guest 0 could not be recorded for is said instead of numbers.
+# The reason why guest 0 could not be recorded is there instead of numbers.
 failed() {
 	python3 - "$T/s.uniscope/session.json" <<'END'
 import json, sys

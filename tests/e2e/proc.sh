@@ -299,13 +299,13 @@ print(got, "events")
 sys.exit(not int(sys.argv[2]) <= got <= int(sys.argv[3]))' "$T/c.uniscope" "$1" "$2"
 }
 
-# Of work_leaf to work_round, as the process has it now.
+# The code from work_leaf to work_round, as the process has it now.
 code() {
 	from=$(nm "$BUILD/tests/e2e/proctraced" | sed -n 's/^\([0-9a-f]*\) T work_leaf$/\1/p')
 	dd if="/proc/$pid/mem" of="$T/code" bs=16 skip=$((0x$from / 16)) count=16 2>/dev/null
 }
 
-# What is killed may have changed the code; whatever it did, stop undoes it.
+# A killed command may have changed the code; stop undoes any change.
 undone() {
 	code
 	cmp -s "$T/code" "$T/plain" || patched=$((patched + 1))

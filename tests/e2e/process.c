@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A process to look at: position independent, with shared libraries. Its main thread sorts all the
- * time through the C library, others sleep: one in a condition variable, one in epoll_wait(), which
- * would notice to be stopped. Prints how often that happened when it is told to end (a byte).
+ * time through the C library, others sleep. One sleeps in a condition variable, one in
+ * epoll_wait(), which would notice a stop. Prints how often that happened when it is told to end (a
+ * byte).
  */
 #include <errno.h>
 #include <poll.h>

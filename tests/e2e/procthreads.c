@@ -2,9 +2,9 @@
 /*
  * A process that tells of its threads and has no function that can be traced: guest/README.md,
  * "Threads and promises". procthreads [TURNS [MS]]: says "ready", waits for a line, lets two
- * threads wait for each other so many times (default 1), says "done", and is silent until its input
- * ends. In each turn the first one lets the other one, which could run, wait: it computes for MS
- * milliseconds of a CPU's time, or sleeps for -MS.
+ * threads wait for each other so many times (default 1) and says "done". Then it is silent until
+ * its input ends. In each turn the first thread makes the other one wait, which could run. It
+ * computes for MS milliseconds of a CPU's time, or sleeps for -MS.
  */
 #include <asm/prctl.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A process that links the tracer of guest/ (one CPU) and counts its own calls, in three functions.
- * proctraced ROUNDS [RING-MIB [CALLS-A-SECOND]]: says "ready", waits for a line, does its rounds
- * (as many calls a second, on average), prints "NAME COUNT" and "done", and stays until its input
- * ends. ROUNDS 0: rounds for ever. A second thread sleeps all the time.
+ * proctraced ROUNDS [RING-MIB [CALLS-A-SECOND]]: says "ready", waits for a line, and does its
+ * rounds (as many calls a second, on average). Then it prints "NAME COUNT" and "done", and stays
+ * until its input ends. ROUNDS 0: rounds for ever. A second thread sleeps all the time.
  */
 #include <asm/prctl.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is traced of proctraced.c: compiled with the tracer's flags. */
+/* The traced part of proctraced.c: compiled with the tracer's flags. */
 #include <stdint.h>
 
 extern volatile uint64_t count_leaf, count_fib, count_round;

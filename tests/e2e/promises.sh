@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# promises.sh UNISCOPE BUILD SRCROOT: threads and promises from outside. The guest `arp` has
-# MirageOS' lost wake-up, or has it not: the bad run's finding names both threads and the order, the
-# good one has none (but that a busy host may starve anybody); recorded live as well as from the flight recorder. TAP.
+# promises.sh UNISCOPE BUILD SRCROOT: threads and promises from outside. The guest `arp` has MirageOS' lost wake-up, or has it not.
+# The bad run's finding names both threads and the order; the good run has none (but a busy host may starve anybody). Both are
+# recorded live as well as from the flight recorder. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"
@@ -90,7 +90,7 @@ good() {
 		grep -q 'syn ack was resolved by netif$' "$T/why" || { cat "$T/why"; return 1; }
 }
 
-# What the guest did, to the event: 64 ticks awaited by httpd, each resolved once by the clock.
+# The guest's work, to the event: httpd awaits 64 ticks, and the clock resolves each once.
 books() {
 	"$U" trace findings "$T/s.uniscope" --json >"$T/json" && python3 - "$T/json" <<-'EOF'
 		import json, sys
@@ -139,8 +139,8 @@ unended() { # SESSION
 	EOF
 }
 
-# The same trace as MirageOS would have written it: its description is complete, and what is read
-# back is the same model, but for how many events told it, and for ids: an old viewer takes none twice.
+# The same trace in the format of MirageOS: its description is complete, and reading it back gives the same model. Only the number
+# of its events and the ids differ: an old viewer takes no id twice.
 as_mirage() { # calls and switches are heard of in one of them alone, so nobody starves here
 	rm -rf "$T/m.mirage"
 	"$U" export "$T/s.uniscope" -o "$T/m.mirage" -O packet=4096 || return 1

@@ -46,7 +46,7 @@ def run(words, folder):
 
 
 def difference(old, new, where=""):
-    """Where they differ first; None if the old one's members are all in the new one."""
+    """The first difference; None if the new one has all members of the old one."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key, value in old.items():
             if key not in new:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# roundtrip.sh UNISCOPE SRCROOT MKSESSION MKTRACE: what each format has of sessions with weights, vCPUs,
-# guests, threads, calls and promises is what folded stacks of them have, stack by stack. TAP.
+# roundtrip.sh UNISCOPE SRCROOT MKSESSION MKTRACE: each format has the contents of folded stacks, stack by stack. The sessions have
+# weights, vCPUs, guests, threads, calls and promises. TAP.
 set -u
 U=$(realpath "$1") SRC=$2 MKSESSION=$(realpath "$3") MKTRACE=$(realpath "$4")
 T=$(mktemp -d)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# run.sh UNISCOPE BUILD SRCROOT: `uniscope run` as a newcomer types it, with what newcomers get wrong:
-# one clear line, status 1, and neither a QEMU nor half a session left behind. TAP.
+# run.sh UNISCOPE BUILD SRCROOT: `uniscope run` as a newcomer types it, with the mistakes of newcomers. These give one clear line
+# and status 1, and leave neither a QEMU nor half a session behind. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# run_ends.sh UNISCOPE BUILD SRCROOT GUEST: what `uniscope run` says of guests that end early or never
-# begin, on real QEMUs: one true line with the time, status 1, and no session. GUEST is ends.S. TAP.
+# run_ends.sh UNISCOPE BUILD SRCROOT GUEST: `uniscope run` with guests that end early or never begin, on real QEMUs. It prints one
+# true line with the time, ends with status 1, and leaves no session. GUEST is ends.S. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"

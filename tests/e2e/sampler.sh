@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# sampler.sh UNISCOPE BUILD SRCROOT: the sampler in the host's kernel: shares of time and call chains
-# against the guests' own books, what it takes from a guest, without root, and what is left behind
-# when it is killed. TAP.
+# sampler.sh UNISCOPE BUILD SRCROOT: the sampler in the host's kernel. It checks shares of time and call chains against the guests'
+# own books, and its cost for a guest. It runs without root, too, and leaves nothing behind when it is killed. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"
@@ -19,8 +18,8 @@ record() { # SECONDS HZ [OPTION...]
 	}
 }
 
-# A guest charges its books when a function ends, and the host may have been elsewhere just then: the
-# longer the recording, the less that counts.
+# A guest charges its books when a function ends, and the host may have been elsewhere just then. The longer the recording, the less
+# that counts.
 truth() { # IMAGE HZ
 	boot kvm "$BUILD/lab/$1.elf" '' || return 1
 	sleep 1
@@ -36,7 +35,7 @@ truth() { # IMAGE HZ
 	[ $judgement -eq 0 ] && sed -n '/^samples\|^chains\|^verdict/s/^/# /p' "$T/verdict" >&3
 }
 
-# What a process has in the kernel, as "KIND ID" lines.
+# A process's objects in the kernel, as "KIND ID" lines.
 kernel_objects() { # PID
 	cat /proc/"$1"/fdinfo/* 2>/dev/null |
 		sed -n 's/^\(prog\|map\|link\)_id:[[:space:]]*/\1 /p' | sort -u

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A program in a terminal of its own, and what a user would see there.
 
-Knows the control sequences of TERM=xterm that ncurses uses, and no others: an unknown one, or a
-control byte where text should be, is an error, so that nothing slips through to a real terminal.
+Knows the control sequences of TERM=xterm that ncurses uses, and no others. An unknown one, or a
+control byte in text, is an error, so that nothing slips through to a real terminal.
 """
 import fcntl
 import os
@@ -216,12 +216,12 @@ class Terminal:
         os.close(self.slave)
 
     def resize(self, rows, columns):
-        """What it wrote before is forgotten: it has to draw all of it again."""
+        """Forgets the screen: the program has to draw all of it again."""
         self.screen.size(rows, columns)
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def read(self, seconds):
-        """What it writes in that time."""
+        """Returns the output of that time."""
         until = time.monotonic() + seconds
         while True:
             left = until - time.monotonic()

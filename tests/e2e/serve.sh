@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # serve.sh UNISCOPE BUILD SRCROOT: a running guest's calls over HTTP, fetched by wget and curl as
-# they were from Nanos, and exported from a session. TAP.
+# they were from Nanos. Also exported from a session. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"

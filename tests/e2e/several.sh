@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# several.sh UNISCOPE BUILD SRCROOT: several guests under KVM in one session, by each method: kept
-# apart, each judged by its own books; one that ends or cannot be attached does not harm the others;
-# --all finds them (in a pid namespace of its own, so as not to touch other guests). TAP.
+# several.sh UNISCOPE BUILD SRCROOT: several guests under KVM in one session, by each method. They
+# are kept apart, and each is judged by its own books. A guest that ends or cannot be attached does
+# not harm the others. --all finds them (in a pid namespace of its own, so as not to touch other
+# guests). TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"

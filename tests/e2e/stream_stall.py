@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""stream_stall.py SOCKET HEAD: a host that asks a guest for much, reads none of it, asks once more while the answers
-wait for room, and goes away. HEAD: address of the guest's uni_trace_head."""
+"""stream_stall.py SOCKET HEAD: a host that asks a guest for much and reads none of it. It asks once more while the answers wait for
+room, and goes away. HEAD: address of the guest's uni_trace_head."""
 import socket
 import struct
 import sys

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # svg_browser.sh UNISCOPE SRCROOT: our SVG in a real browser, from a file, and inside of an HTML
-# page: clicks zoom, searches highlight, hostile names do no harm. TAP.
+# page. Clicks zoom, searches highlight, hostile names do no harm. TAP.
 set -u
 U=$1 SRC=$2
 . "$SRC/tests/support/can.sh"

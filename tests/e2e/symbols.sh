@@ -37,7 +37,7 @@ nameless() {
 		! grep -q lab_entry "$T/none"
 }
 
-# What each table says of that session is what the ELF says.
+# Each table says of that session the same as the ELF.
 tables_agree() {
 	functions -s "$full" >"$T/want" && grep -q ' lab_entry' "$T/want" || return 1
 	for t in $tables; do

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# syscalls.sh UNISCOPE BUILD SRCROOT: the guest `syscalls` counts the system calls that it answers, and
-# the tracepoints that it records in Unikraft's layout: the log of the former, by our tracer, and the
-# latter, read out of its memory, are all there, of x86_64 guests and one of aarch64. TAP.
+# syscalls.sh UNISCOPE BUILD SRCROOT: the guest `syscalls` counts the system calls that it answers, and the tracepoints that it
+# records in Unikraft's layout. Our tracer's log has all of the calls. The tracepoints, read out of its memory, are all there. This
+# holds for x86_64 guests and one of aarch64. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"
@@ -108,7 +108,7 @@ assert len(opens) == 2 * int(sys.argv[2]) and all(e["ph"] == "X" and e["dur"] > 
 		"$U" export "$T/trace" -f folded | grep -q '^trace_vfs_lseek [0-9]'
 }
 
-# What the tracepoints tell of calls: of a file, and of a guest without our tracer.
+# Calls by tracepoints: of a file, and of a guest without our tracer.
 calls_of_points() { # FROM
 	"$U" trace syscalls "$1" --image "$elf" -c -S calls >"$T/table" 2>"$T/said" &&
 		grep -qE " +$((2 * rounds)) +$rounds open\$" "$T/table" &&

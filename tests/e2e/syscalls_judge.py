@@ -30,7 +30,7 @@ WIDTHS = [-5, 65535, -123456, 0xFEEDFACECAFEBEEF, "a text", "0x1234", 120, 0xFFF
 
 
 def counts(watched):
-    """What the guest counted, by name."""
+    """The guest's counts, by name."""
     guest = json.loads(pathlib.Path(watched, "session.json").read_text(encoding="utf-8"))["guests"][0]
     data = bytes.fromhex(next(w for w in guest["watches"] if w["name"] == "lab_traced")["last"]["bytes"])
     nr, = struct.unpack_from("<I", data, 12)

@@ -7,7 +7,7 @@ off, on: folded stacks of --off-cpu, and of --on-cpu --per-thread; stacks: `stac
 import json
 import sys
 
-# What each blocked thread waits in, outside in, and for what.
+# The chain in which each blocked thread waits, outside in, and the object that it waits for.
 BLOCKED = {
     "acceptor": (["acceptor_main", "wait_for_client"], "clients"),
     "reader": (["reader_main", "read_file", "read_block", "wait_for_disk"], "disk"),

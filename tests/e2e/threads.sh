@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # threads.sh UNISCOPE BUILD SRCROOT: six threads, three of them blocked in known functions. Each is
 # named, with its chain and what it waits for, now and over time, with and without frame pointers,
-# under TCG and KVM; and what cannot be had is said. TAP.
+# under TCG and KVM. A message says what cannot be had. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"

@@ -32,13 +32,13 @@ enum tiny_mode {
 	TINY_BURNS,
 	/*
 	 * The guest halts until `wake`, leaves a known number of times (TINY_OUTS, ...) and halts
-	 * for good; the VMM works a while for each exit, and measures how long.
+	 * for good. The VMM works a while for each exit, and measures how long.
 	 */
 	TINY_TIMED,
 	TINY_NR
 };
 
-/* What the guest of TINY_TIMED does: port 0x80 a byte, port 0x84 four bytes, memory at MMIO. */
+/* The exits of TINY_TIMED's guest: port 0x80 a byte, port 0x84 four bytes, memory at MMIO. */
 #define TINY_OUTS   5000u
 #define TINY_OUTS4  500u
 #define TINY_STORES 250u
@@ -46,7 +46,7 @@ enum tiny_mode {
 
 enum tiny_timed { TINY_T_OUT, TINY_T_OUT4, TINY_T_STORE, TINY_T_HALT, TINY_T_NR };
 
-/* Of the exits of one kind: how many, and from KVM_RUN's return to the next KVM_RUN. */
+/* The exits of one kind: how many, and the time from KVM_RUN's return to the next KVM_RUN. */
 struct tiny_time {
 	atomic_ulong exits, host_ns; /* wall time */
 	atomic_ulong cpu_ns;	     /* the thread's CPU time */
@@ -75,7 +75,7 @@ struct tiny {
 	int ram_fd;	 /* -1: none */
 };
 
-/* Where the guest's memory lies in the VMM. */
+/* The place of the guest's memory in the VMM. */
 enum tiny_ram {
 	TINY_ANON,
 	TINY_MEMFD,

@@ -17,8 +17,8 @@ mkfifo "$T/pipe"
 plain() { # FILE
 	! LC_ALL=C grep -q '[^[:print:]]' "$1"
 }
-# The share of each burn_* of `shares`, as far as so few samples can tell; reads until they are not
-# too few, however slow the machine is today.
+# The share of each burn_* of `shares`, as exact as the samples allow. It reads until there are
+# enough, however slow the machine is today.
 shares() { # JSON-LINES-PIPE
 	python3 - "$1" <<'END'
 import json, math, sys
@@ -39,7 +39,7 @@ assert all(l["quality"]["complete"] > 0.97 for l in lines if l["quality"]["sampl
 assert [l["snapshot"] for l in lines] == list(range(1, len(lines) + 1))
 END
 }
-# Where the host's kernel makes the samples, it stops nothing and knows more of each vCPU.
+# If the host's kernel makes the samples, it stops nothing and knows more of each vCPU.
 streamed() { # JSON-LINES
 	python3 - "$1" <<'END'
 import json, sys

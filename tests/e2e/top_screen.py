@@ -104,7 +104,7 @@ def pause():
         until(t, lambda f: "cpu0_hot" in f, "functions")
         t.type(" ")
         t.see("PAUSED")
-        # What it shows stands still: the table, and the time at the top right.
+        # Its picture stands still: the table, and the time at the top right.
         t.read(1.0)
         still = t.screen.text()
         t.read(1.0)
@@ -260,7 +260,7 @@ def duration():
 
 
 def refused():
-    """What is no terminal, or a poor one."""
+    """No terminal, or a poor one."""
     p = subprocess.run([U, "top", TARGET, "-e", IMAGE], stdin=subprocess.DEVNULL,
                        capture_output=True, text=True)
     assert p.returncode == 1 and "--batch" in p.stderr and p.stdout == "", p

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""top_shares.py FILE: are the shares of the lab guest `shares` in the snapshots of `top --batch --json` what
-the guest does, within 4 standard errors and 1 point for the rest of its work?"""
+"""top_shares.py FILE: does `top --batch --json` show the shares of the lab guest `shares`? They must be within 4 standard errors,
+and 1 point for the rest of its work."""
 import json
 import math
 import sys

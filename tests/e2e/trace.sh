@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # trace.sh UNISCOPE BUILD SRCROOT: function tracing from outside. The guest `traced` counts its own
-# calls: every one is recorded or counted as lost, in each mode, under TCG and KVM, with 1 and 2
-# vCPUs; babeltrace2 counts the same; start and stop restore every byte; a profiler that is killed
-# leaves a guest that runs on, and that the next one can switch off. TAP.
+# calls. Every call is recorded or counted as lost, in each mode, under TCG and KVM, with 1 and 2
+# vCPUs. babeltrace2 counts the same; start and stop restore every byte. If a profiler is killed,
+# the guest runs on, and the next profiler can switch tracing off. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"
@@ -85,7 +85,7 @@ kills_of() { # start|stop|record CALL
 	done
 }
 
-# Of bytes that the guest has, each is old or new.
+# Each byte of the guest's code is old or new.
 kills() {
 	code "$T/before" || return 1
 	kills=0 patched=0

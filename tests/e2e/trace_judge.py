@@ -55,7 +55,7 @@ def records(guest, words, begin):
 
 
 def count(session):
-    """What is in the streams: entries by address, and how many of each kind; events lost."""
+    """The contents of the streams: entries by address, the number of each kind, and lost events."""
     guest = load(session)
     entries, kinds, lost, multi = collections.Counter(), collections.Counter(), 0, 0
     for cpu, about in enumerate(guest["trace"]["cpus"]):
@@ -115,7 +115,7 @@ def truth(session, watched, elf, mode):
         assert seen == dict(calls), {f: (seen[f], calls[f]) for f in calls if seen[f] != calls[f]}
     else:
         assert got <= total and got + lost >= total, (got, lost, total)
-        # Of several words or of one: what was overwritten is counted to the event.
+        # If events of several words were overwritten, the exact number of events is still known.
         each = {"graph": 2, "function": 1}.get(mode)
         events = got + kinds["exit"] + kinds["exit-extended"] + lost
         if each and kinds["extended"] == kinds["entry-extended"] + kinds["exit-extended"]:

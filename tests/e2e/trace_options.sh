@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# trace_options.sh UNISCOPE BUILD SRCROOT: what `trace start` can be asked for, in guests under TCG and
-# KVM that make known calls: functions by pattern, the least duration, depth, triggers, arguments and
-# values; everything, from before the second vCPU starts; and the trace of a guest that is dead. TAP.
+# trace_options.sh UNISCOPE BUILD SRCROOT: the options of `trace start`, in guests under TCG and KVM that make known calls. They
+# choose functions by pattern, the least duration, depth, triggers, arguments and values. Also a trace of everything, from before
+# the second vCPU starts, and of a dead guest. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"
@@ -53,9 +53,8 @@ by_pattern() {
 {k: v for k, v in $all.items() if k not in ('traced_fib', 'traced_odd')}"
 }
 
-# What is shorter vanishes, of functions that are not aligned, too (traced_odd is called by two others),
-# but for a call that is open while the counter's upper half changes (every second or two), with those
-# that it is in; what is longer stays.
+# Shorter calls vanish, also of functions that are not aligned (two others call traced_odd); longer calls stay. A call stays, with
+# its callers, if it is open while the counter's upper half changes (every second or two).
 short_calls() {
 	for mode in graph lite; do
 		trace --filter 'traced_*' --mode $mode --min-duration 1000000 &&
@@ -65,7 +64,7 @@ short_calls() {
 	done
 }
 
-# What needs the ends of calls goes not where there are none.
+# An option that needs the ends of calls is refused without them.
 no_ends() {
 	for option in '--min-duration 5' '--depth 3'; do
 		for verb in start record; do
@@ -143,7 +142,7 @@ sys.exit(after < 200)' "$T/s.uniscope" &&
 	done
 	[ $frozen = yes ] || return 1
 	timeout 60 "$U" trace start "$target" -e "$image" --filter 'traced_*' || return 1
-	# What it lost is told once, whichever sub-buffer is open.
+	# It reports a loss once, whichever sub-buffer is open.
 	for _ in 1 2 3; do
 		sleep 0.3
 		dump "$target" && python3 "$SRC/tests/e2e/trace_judge.py" babeltrace "$T/s.uniscope" &&
@@ -214,9 +213,8 @@ late() {
 		{ cat "$T/err"; return 1; }
 }
 
-# In the rings is what three sessions left, one after the other: a dump is of the last one, unless all
-# are asked for. Of these only calls of the second one have ends, and at most what was on the stack
-# when they changed is open.
+# The rings hold three sessions, one after the other: a dump is of the last one, unless all are asked for. Only calls of the second
+# session have ends. At most the calls on the stack at a change are open.
 modes() {
 	boot "$accel" "$image" ring=8192 || return 1
 	for mode in function graph function; do
@@ -257,8 +255,8 @@ record_on() { # FILE-FOR-STDERR: of traced_round, in the background, until it is
 	wait_for 60 grep -q 'functions at .* are traced' "$1" || { cat "$1"; kill -KILL $recorder; return 1; }
 }
 
-# Who chooses functions for a while has the guest to itself; who is killed is in nobody's way; and who
-# is switched off from outside says so, and keeps what came before.
+# A profiler that chooses functions for a while has the guest to itself. A killed profiler is in nobody's way. One that is switched
+# off from outside says so, and keeps what came before.
 one_tracer() {
 	boot "$accel" "$image" ring=1024 && record_on "$T/one" || return 1
 	if [ "$accel" = kvm ]; then # a gdb stub has one client anyway

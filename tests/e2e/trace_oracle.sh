@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# trace_oracle.sh UNISCOPE MKTRACE ORACLE: what trace report, breakdown and replay say of a session
-# is what a slow decoder of our own, in Python, gets from its packets. TAP.
+# trace_oracle.sh UNISCOPE MKTRACE ORACLE: trace report, breakdown and replay agree with a slow
+# decoder of our own. That is in Python and reads the session's packets. TAP.
 set -u
 U=$1 MK=$2 ORACLE=$3
 T=$(mktemp -d)
@@ -66,7 +66,7 @@ check "one trace: one function" one
 check "one trace: nothing in that time" sh -c '"$1" trace report --from 1000 "$2" 2>&1 >"$3" |
 	grep -q "no call was recorded in that time" && grep -q "^events  *0 in 0.000 s" "$3"' \
 	sh "$U" "$T/f.uniscope" "$T/out"
-# What was just before the end, in any unit; beyond the beginning all of it.
+# The time just before the end, in any unit; if it is longer than the trace, all of it.
 last() {
 	"$U" trace report --json "$T/f.uniscope" >"$T/all" 2>"$T/err" &&
 		"$U" trace report --json --last 1000 "$T/f.uniscope" >"$T/whole" 2>>"$T/err" &&

@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# truth.sh UNISCOPE BUILD SRCROOT tcg|kvm|bpf|aarch64: profiles of lab guests against the books they keep about
-# themselves (judge.py): shares of time, call chains by the image's own call graph. aarch64 is by TCG.
-# TAP.
+# truth.sh UNISCOPE BUILD SRCROOT tcg|kvm|bpf|aarch64: profiles of lab guests against the books they keep about themselves
+# (judge.py). It judges shares of time, and call chains by the image's own call graph. aarch64 is by TCG. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3 HOW=$4 ACCEL=$4
 LAB=$BUILD/lab qemu=qemu-system-x86_64
@@ -26,7 +25,7 @@ n=0
 want=${TRUTH_SAMPLES:-2200} least=
 # A foreign architecture takes longer to get there: fewer, and wider bounds.
 [ "$HOW" = aarch64 ] && want=700 least="--min-samples 500"
-# Of a QEMU that waits for a CPU at each pause, pauses become long, and few: it goes before others where it may.
+# If QEMU waits for a CPU at each pause, pauses become long, and few. So it gets a higher priority if it may.
 ahead=
 [ "$HOW" = aarch64 ] && ahead='nice -n -15'
 
@@ -81,9 +80,8 @@ print(int(json.load(open(sys.argv[1] + "/session.json"))["statistics"]["samples"
 	"$U" export "$T/s.uniscope" --all-time -f json -o "$T/s.json" >>"$T/log" 2>&1
 }
 
-# Where a busy host gives a vCPU few turns, its samples come in bunches, and one of some 60 shares may
-# be off by more than 4 of their standard errors. Then the judge wants more samples (3), where the bounds
-# are narrower. What else is wrong is not forgiven.
+# If a busy host gives a vCPU few turns, its samples come in bunches. Then one of some 60 shares may be off by more than 4 of their
+# standard errors. The judge wants more samples then (3), with narrower bounds. It forgives no other error.
 judged() { # IMAGE APPEND JUDGE-OPTIONS...
 	name=$1 append=$2
 	shift 2
@@ -114,8 +112,9 @@ judged() { # IMAGE APPEND JUDGE-OPTIONS...
 	[ -s "$T/verdict" ] || sed 's/^/# /' "$T/log"
 }
 
-# The books are charged when a function ends: turns are short, or a busy host that takes the vCPU's
-# time away makes them part of a second, and the books' interval another one than the samples'.
+# The books are charged when a function ends, so turns are short. If a busy host takes the vCPU's
+# time away, a long turn covers part of a second. Then the books and the samples have different
+# intervals.
 for cc in $(compiler_of "$HOW"); do
 	[ -e "$LAB/shares-$cc-fp.elf" ] || continue
 	judged shares-$cc-fp ''

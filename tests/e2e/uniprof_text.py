@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""uniprof_text.py raw|named FILE MIN [ROOT]: is FILE in the grammar that uniprof's readers know, with at
-least MIN traces, nine in ten of them whole and ending in a function that ROOT, a pattern, matches?
-uniprof_text.py collapse FILE: what a stackcollapse makes of it: three lines are skipped, a number ends a
-trace, what stands behind the last '+' goes, root first, sorted."""
+"""uniprof_text.py raw|named FILE MIN [ROOT]: is FILE in the grammar that uniprof's readers know, with at least MIN traces? Nine in
+ten of them must be whole and end in a function that ROOT, a pattern, matches. uniprof_text.py collapse FILE: does what a
+stackcollapse does. It skips three lines; a number ends a trace; the text behind the last '+' goes; root first, sorted."""
 import re
 import sys
 

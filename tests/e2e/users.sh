@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# users.sh UNISCOPE BUILD SRCROOT: what is promised to an ordinary user: a guest of one's own without
-# any right, by kvm:, gdb: and proc:; how long a guest stands at most, as the kernel counts it; to wait
-# for a guest that is not there yet. TAP.
+# users.sh UNISCOPE BUILD SRCROOT: the promises to an ordinary user: a guest of one's own without any right, by kvm:, gdb: and
+# proc:. How long a guest stands at most, as the kernel counts it. Waiting for a guest that is not there yet. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"

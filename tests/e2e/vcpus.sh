@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# vcpus.sh UNISCOPE BUILD SRCROOT MKREPLAY: guests of 72 and 255 vCPUs under TCG and KVM, of which it
-# is known where each vCPU stands and what it called: traced, sampled, looked at alive and dead; and
-# a recording of as many as uniscope reaches, and of more. TAP.
+# vcpus.sh UNISCOPE BUILD SRCROOT MKREPLAY: guests of 72 and 255 vCPUs under TCG and KVM. The place and the calls of each vCPU are
+# known. They are traced, sampled, and looked at alive and dead. Also recordings of as many vCPUs as uniscope reaches, and of more.
+# TAP.
 set -u
 # shellcheck disable=SC2034 # for guest.sh
 U=$1 BUILD=$2 SRC=$3 MKREPLAY=$4
@@ -40,7 +40,7 @@ watch() {
 	"$U" record "$target" -e "$elf" -q -F 20 -d 0.2 --watch lab_wide:2064 -o "$T/w.uniscope" --overwrite
 }
 
-# Of what QEMU's monitor says of each.
+# Compares with what QEMU's monitor says of each vCPU.
 is_stacked() {
 	qmp human-monitor-command '{"command-line": "info registers -a"}' >"$T/regs" &&
 		"$U" stacks "$1" -e "$elf" --registers --json >"$T/stacks" &&
@@ -83,7 +83,7 @@ is_replayed() {
 }
 check 'replay: 1,024 vCPUs with known samples' is_replayed
 
-# Of more than that the first ones, and it is said.
+# If there are more, it takes the first ones and says so.
 is_left_off() {
 	for i in $(seq 0 1029); do
 		printf 'CPU#%s\nRIP=1000 RSP=2000 RBP=0\n' "$i"

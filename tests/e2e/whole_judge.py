@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""whole_judge.py UNISCOPE SESSION: do all outputs of one session show the same self shares, of the guest's
-time on a CPU, and does each that has a heading say what 100 % is?"""
+"""whole_judge.py UNISCOPE SESSION: do all outputs of one session show the same self shares, of the guest's time on a CPU? Does each
+output with a heading say what 100 % is?"""
 import collections
 import gzip
 import html
@@ -103,7 +103,7 @@ def numbers(value):
 
 
 def pprof(data):
-    """Leaf first; the values are samples and nanoseconds. Of inlined functions the first line counts."""
+    """Leaf first; the values are samples and nanoseconds. For inlined functions the first line counts."""
     message = collections.defaultdict(list)
     for k, v in fields(gzip.decompress(data)):
         message[k].append(v)

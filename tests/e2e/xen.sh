@@ -1,10 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# xen.sh BUILD SRC run|count|dump|domu [CASE...]: boots real Xen in QEMU TCG once and runs there each case of
-# tests/xen/cases that says "# boot: run" (time is the host's), "# boot: count" (time is the number of
-# instructions: as good on a busy host) or "# boot: domu" (the same, and there is a Linux for a domain
-# without privileges), then its judge outside, tests/xen/judge/CASE.sh, if it
-# has one. TAP. Logs stay in BUILD/xen/log-BOOT.
+# xen.sh BUILD SRC run|count|dump|domu [CASE...]: boots real Xen in QEMU TCG once. It runs there each case of tests/xen/cases for
+# that boot. "# boot: run": time is the host's. "# boot: count": time is the number of instructions, so that a busy host does not
+# matter. "# boot: domu": the same, with a Linux for a domain without privileges. Then it runs each case's judge outside,
+# tests/xen/judge/CASE.sh, if it has one. TAP. Logs stay in BUILD/xen/log-BOOT.
 set -u
 BUILD=$1 SRC=$2 boot=$3
 shift 3
@@ -34,8 +33,8 @@ for c in $(grep -l "^# boot: $boot\$" "$cases"/cases/*.sh); do
 done
 
 begin=$(date +%s)
-# By the host's clock QEMU stood still for good in four of some ten boots with a domain of Linux beside a
-# guest that is sampled (nested SVM, 100 % busy, cause unknown).
+# By the host's clock, QEMU stood still for good in four of some ten boots. They had a domain of Linux beside a guest that is
+# sampled (nested SVM, 100 % busy, cause unknown).
 case $boot in
 count) option=-i ;;
 domu) option='-i -u' ;;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// npm.js NODE_MODULES pprof|speedscope FILE: read by what npm has, as folded stacks (pprof) or
-// checked against the schema that speedscope ships, which must also refuse what is wrong.
+// npm.js NODE_MODULES pprof|speedscope FILE: reads FILE with packages of npm. pprof: prints folded
+// stacks. speedscope: checks it against the schema that speedscope ships, which must also refuse a
+// wrong file.
 'use strict';
 const fs = require('fs');
 const path = require('path');

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""promises.py FILE.trace.json FILE.fxt [FILE.pftrace] THREADS.json: the threads and promises in three formats, by
-the formats' own descriptions, are the same, and those that `trace threads --json` lists. Of each
-wake-up both ends lie in a run of their CPU. protoc decodes Perfetto's."""
+"""promises.py FILE.trace.json FILE.fxt [FILE.pftrace] THREADS.json: three formats have the same threads and promises, read by their
+own descriptions. `trace threads --json` lists the same. Both ends of each wake-up lie in a run of their CPU. protoc decodes
+Perfetto's."""
 import collections
 import json
 import os

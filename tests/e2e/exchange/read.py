@@ -17,7 +17,7 @@ exits, exit_ns = collections.Counter(), collections.Counter()  # VM exits by wha
 
 
 def text_messages(proto, message, data):
-    """What `protoc --decode` prints, as nested dictionaries of lists."""
+    """The output of `protoc --decode`, as nested dictionaries of lists."""
     out = subprocess.run(["protoc", f"--proto_path={HERE}", f"--decode={message}", proto], input=data,
                          check=True, capture_output=True).stdout.decode()
     stack = [collections.defaultdict(list)]
@@ -203,7 +203,7 @@ def spans(events, period):
         lanes[e[0]].append(e)
     for lane in lanes.values():
         stack = []
-        # Of equal ones the first in the file is outside, as viewers have it.
+        # If two are equal, the first in the file is outside, as viewers have it.
         for _, begin, end, name in sorted(lane, key=lambda e: (e[1], -e[2])):
             while stack and stack[-1][1] <= begin:
                 stack.pop()

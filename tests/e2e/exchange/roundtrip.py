@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""roundtrip.py UNISCOPE: of the sessions here, with weights, vCPUs, guests, threads, calls and promises, each
-format has the stacks and values that `export -f folded` has: read by read.py, and by our own import. TAP."""
+"""roundtrip.py UNISCOPE: each format has the stacks and values of `export -f folded`, for sessions with weights, vCPUs, guests,
+threads, calls and promises. read.py and our own import read the formats. TAP."""
 import collections
 import os
 import shutil
@@ -42,7 +42,7 @@ def stacks(text, rename=lambda s: s):
 
 
 def plain(stack):
-    """What is in folded stacks and not in uniprof's text: which frames were guessed, what a vCPU did."""
+    """Removes the parts of folded stacks that uniprof's text does not have: marks of guessed frames, and states of a vCPU."""
     frames = [f[:-2] if f.endswith(" ?") else f for f in stack.split(";") if f not in ("[truncated]", "[idle]")]
     return ";".join(f for f in frames if f[:1] != "[" and f[:5] != "vcpu ")
 

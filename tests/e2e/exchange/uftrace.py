@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""uftrace.py FOLDED REPORT: the stacks that we made of a folder of uftrace have for each function the
-times that `uftrace report -f total,self` printed of it, in total and itself, and no others."""
+"""uftrace.py FOLDED REPORT: we made the stacks of FOLDED from a folder of uftrace. They have the times of `uftrace report -f
+total,self` for each function, in total and itself, and no others."""
 import re
 import sys
 
