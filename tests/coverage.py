@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """coverage.py [--e2e [NAME...]] [--lines ROOM]: which lines of src the tests reach, by room.
 
-Builds with gcc and gcov in build-coverage, runs the unit and fuzz tests there, and with --e2e the
-end-to-end tests as well (or those named), each from what is left of the runs before. --lines prints
-what nothing reached in one room, such as src/obj. A program that is killed leaves no counts. Nothing is
-optimised there, for which the guest's tracer is not made: guesttrace* fail."""
+Builds with gcc and gcov in build-coverage and runs the unit and fuzz tests there. It removes the counts of earlier runs first.
+Counts of earlier runs are kept. --lines prints what nothing reached in one room, such as src/obj. A program that is killed leaves
+no counts. Nothing is optimised there, for which the guest's tracer is not made: guesttrace* fail."""
 import argparse
 import collections
 import gzip

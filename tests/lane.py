@@ -1,14 +1,14 @@
 #!/usr/bin/python3 -IS
 # SPDX-License-Identifier: BSD-2-Clause
-"""lane.py DIR COMMAND...: runs one test, and says last on stdout what it cost. Behind each check of TAP that
-took a second or more comes a remark with the time.
+"""lane.py DIR COMMAND...: runs one test, and prints its cost last on stdout. Behind each check of TAP that took a second or more
+comes a remark with the time.
 
-With DIR, the test has a CPU to itself among the tests that are run so: it takes the lock of a free one
-in DIR and stays there. So tests of guests run side by side, one a CPU, and do not slow each other down
-more than one alone would be. With - for DIR it runs anywhere.
+With DIR, the test has a CPU to itself among the tests that run so. It takes the lock of a free one in DIR and stays there. So tests
+of guests run side by side, one a CPU, and do not slow each other down more than one alone would be. With - for DIR it runs
+anywhere.
 
-Meson ends a test that takes too long by SIGTERM, and half a second later by SIGKILL. In between all that
-the test left running is ended and waited for, so that what it cost is known, and counts."""
+Meson ends a test that takes too long by SIGTERM, and half a second later by SIGKILL. In between, it ends all that the test left
+running and waits for it, so that the cost is known, and counts."""
 import ctypes
 import fcntl
 import os

@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """mutants.py [-n N] [--seed S] [--units] [--room ROOM]: small defects in src, chosen by chance: are they found?
 
-A mutant is one comparison turned, one constant plus 1, or one statement dropped. They are spread evenly
-over the rooms of src; the seed is printed, and gives the same ones again of the same tree. Each is built
-in a copy (build-mutants) and given to the default run's tests, unit and fuzz tests first, until one
-fails; --units stops behind these. What does not compile or makes the same program does not count. Ends
-with the survivors, and exit status 1 if there are more than 15 in 100."""
+A mutant is one comparison turned, one constant plus 1, or one statement dropped. They are spread evenly over the rooms of src; the
+seed is printed, and gives the same ones again of the same tree. Each is built in a copy (build-mutants). The default run's tests
+get it, unit and fuzz tests first, until one fails; --units stops behind these. A mutant that does not compile or makes the same
+program does not count. Ends with the survivors, and exit status 1 if there are more than 15 in 100."""
 import argparse
 import hashlib
 import json
@@ -89,7 +88,7 @@ def set_up():
 
 
 def program():
-    """What the compiler made of src, without what is for debuggers."""
+    """The compiled program without debug data."""
     stripped = BUILD / "stripped"
     quiet("objcopy", "--strip-debug", "--remove-section=.note.gnu.build-id", BUILD / "src/cli/uniscope", stripped)
     return hashlib.sha256(stripped.read_bytes()).hexdigest()

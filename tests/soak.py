@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """soak.py [-n ROUNDS] [-k LOOPS] [--suite SUITE] [NAME...]: tests again and again on a busy host.
 
-Runs the tests of build-test (sh test.sh makes it) that are named, or of a suite (e2e), ROUNDS times
-(10) beside LOOPS loops (6) that take all the CPU time they get. Ends with a table: each check that
-failed, how often, and what it said the last time; tests that recorded again for lack of samples."""
+Runs tests of build-test (sh test.sh makes it): those that are named, or a suite (e2e). They run
+ROUNDS times (10) beside LOOPS loops (6) that take all the CPU time they get. Ends with a table:
+each check that failed, how often, and what it said the last time; tests that recorded again for
+lack of samples."""
 import argparse
 import collections
 import json

@@ -1,13 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What test.sh tells at its end, from Meson's logs. CI shows only the end of what is printed.
+"""Prints the end of test.sh, from Meson's logs. CI shows only the end of what is printed.
 
-totals.py check BUILD [NAME...]      are the tests that were built those in tests/names (or: these)?
-totals.py names BUILD                tests/names, as it has to be for what was built
-totals.py targets BUILD              what ninja has to build for the tests that are not in suite all
-totals.py targets BUILD SUITE...     what it has to build for the tests in these suites
-totals.py sum WHICH BUILD/LOG...     adds up: WHICH is all, default or names
-totals.py cpu TIMES SECONDS          what it all cost, of a file with what the shell's `times` printed"""
+totals.py check BUILD [NAME...] are the tests that were built those in tests/names (or: these)? totals.py names BUILD tests/names,
+as it has to be for what was built totals.py targets BUILD what ninja has to build for the tests that are not in suite all totals.py
+targets BUILD SUITE... what it has to build for the tests in these suites totals.py sum WHICH BUILD/LOG... adds up: WHICH is all,
+default or names totals.py cpu TIMES SECONDS what it all cost, of a file with what the shell's `times` printed"""
 import json
 import pathlib
 import platform
@@ -19,7 +17,7 @@ LINES = 40  # of what a failed check says; the last ones, where the verdict is
 CHECKS = 10  # of a test that failed
 SLOWEST = 10
 SLOW_CHECKS = 3  # of each of these
-# What runs in a build without guests, by the name of its log.
+# The suites that run in a build without guests, by the name of its log.
 SUITES = {"clang": {"unit"}, "asan": {"unit", "fuzz"}}
 
 
@@ -43,8 +41,8 @@ def not_ok(lines):
 
 
 def what_failed(t):
-    """Why, in lines; of a test that has no failed check (it crashed) its last ones, and of one that took
-    too long these as well: they tell how far it came."""
+    """The reason, in lines. If no check failed (the test crashed), the last lines. If the test took too long, both: they tell how
+    far it came."""
     lines = t.get("stdout", "").splitlines()
     checks = not_ok(lines)
     ret = []
@@ -58,7 +56,8 @@ def what_failed(t):
 
 
 def skips(t):
-    """What was skipped in a test, and why, a line each; None for one that gives no reason."""
+    """The skipped checks of a test, with reasons, a line each; None for a test that gives no
+    reason."""
     lines = t.get("stdout", "").splitlines()
     ret = []
     for line in lines:
@@ -74,7 +73,7 @@ def skips(t):
 
 
 def cpu_seconds(t):
-    """What the test cost by tests/lane.py, or None."""
+    """The test's cost by tests/lane.py, or None."""
     found = re.findall(r"^# cpu ([0-9.]+) s$", t.get("stdout", ""), re.M)
     return float(found[-1]) if found else None
 
@@ -136,7 +135,7 @@ class Totals:
 
 
     def by_suite(self):
-        """What the tests cost, the dearest suite first; building them comes on top."""
+        """The cost of the tests, the dearest suite first; building them comes on top."""
         cost = {}
         for _, cpu, name, _ in self.took:
             suite = name.partition("/")[0]

@@ -168,7 +168,7 @@ class Totals(unittest.TestCase):
         self.assertEqual(lines[-3:], ["    ok 50 - y", "    Killed", SUM])
 
     def test_too_long(self):
-        """What failed before, and how far it came."""
+        """The checks that failed before, and how far the test came."""
         lines = said(("a", "TIMEOUT", "ok 1 - x\nnot ok 2 - y\nok 3 - z\n"))[1]
         self.assertEqual(lines[:5], ["failed: B unit/a (TIMEOUT)", "    not ok 2 - y", "    ok 1 - x",
                                      "    not ok 2 - y", "    ok 3 - z"])

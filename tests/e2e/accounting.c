@@ -108,8 +108,8 @@ static struct shares of_times(const struct uni_vcpu_times *t)
 }
 
 /*
- * The part of the time that the truth is unsure of: the time in which only one of the two measured,
- * and the VMM's share of unfinished rounds. A KVM in software makes few rounds in all this time.
+ * The part of the time of which the truth is unsure. Only one of the two measured it, or it is the
+ * VMM's share of unfinished rounds. A KVM in software makes few rounds in all this time.
  */
 static double unsure(
 	const struct counters *a, const struct counters *b, uint64_t begin_ns, uint64_t stop_ns)

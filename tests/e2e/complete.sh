@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# complete.sh UNISCOPE BUILD SRCROOT tcg|kvm|bpf|aarch64: programs of all shapes give complete chains and the shares of time in the
-# guests' own books. They are judged by judge.py, with frame pointers and without. The shapes are frameless leaves, deep stacks,
+# complete.sh UNISCOPE BUILD SRCROOT tcg|kvm|bpf|aarch64: programs of all shapes, with frame pointers and without. Judged by
+# judge.py, they give complete chains and the shares of time in the guests' own books. The shapes are frameless leaves, deep stacks,
 # several vCPUs, threads, and a halted vCPU. It takes fewer samples than truth.sh, because it tests the chains. aarch64 is by TCG.
 # TAP.
 set -u

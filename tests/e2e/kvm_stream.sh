@@ -37,8 +37,8 @@ print({k: v[k] for k in ('total', 'guest', 'halted', 'stolen', 'broken', 'lost',
                          'host_us_per_run', 'out_of_order') if k in v}, f, times)
 
 def shares(**want):
-    """Self times among these functions, by and large: a round takes a slow guest 0.25 s, and of a
-    busy host it gets a few of them. truth.sh judges them by the guest's own books."""
+    """Self times among these functions, by and large: a round takes a slow guest 0.25 s, so
+    that a busy host leaves it a few rounds. truth.sh judges them by the guest's own books."""
     n = sum(f.get(k, 0) for k in want)
     return n > 100 and all(abs(f.get(k, 0) / n - p) <= max(4 * (p * (1 - p) / n) ** 0.5, min(0.1, p / 2))
                            for k, p in want.items())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Runs inside of an SVG that uniscope wrote, after its own script, and leaves TAP lines in the
+// Runs inside of an SVG that uniscope wrote, after its own script. It leaves TAP lines in the
 // element #tap, where svg_browser.sh reads them. window.RUN chooses the checks; window.TROUBLE
 // holds errors and dialogs since the page began.
 (function () {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# chroot.sh DIR SCRIPT ARG...: runs SCRIPT beside a minimal Debian 12 of its own, in memory, at $ROOT.
-# Packages come from where this machine gets its own. What is minimal is made once: DIR/base.tar. The
-# mounts and processes of SCRIPT end with it. There is no /dev/kvm, as in most such places.
+# chroot.sh DIR SCRIPT ARG...: runs SCRIPT beside a minimal Debian 12 of its own, in memory, at $ROOT. Packages come from where this
+# machine gets its own. The minimal system is made once: DIR/base.tar. The mounts and processes of SCRIPT end with it. There is no
+# /dev/kvm, as in most such places.
 set -eu
 dir=$1
 shift

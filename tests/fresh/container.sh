@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# container.sh UNISCOPE BUILD SRCROOT: in what an ordinary container is: process ids of its own,
-# no types of the kernel, the capabilities that Docker leaves, first without and then with /dev/kvm.
-# What is missing is said, the rest works. TAP.
+# container.sh UNISCOPE BUILD SRCROOT: runs in an ordinary container. It has process ids of its own,
+# no types of the kernel, and the capabilities that Docker leaves. First it has no /dev/kvm, then it
+# has. Messages say what is missing; the rest works. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/support/can.sh"

@@ -6,7 +6,7 @@ set -u
 SRC=$1
 . "$SRC/tests/fresh/fresh.sh"
 
-# What a user without rights is told, when packages are missing.
+# The message to a user without rights, when packages are missing.
 refused() {
 	inside somebody sh -c 'cd && sh uniscope/demo.sh' 2>"$T/err" && return 1
 	cat "$T/err"
@@ -25,7 +25,7 @@ demo() { # USER FOLDER
 	done
 }
 
-# What ninja made: for the program, or for the one guest.
+# The steps of ninja: for the program, or for the one guest.
 steps() { # FOLDER
 	cut -sf4 "$ROOT$1/build/.ninja_log" | sort -u >"$T/steps"
 	[ "$(wc -l <"$T/steps")" -gt 300 ] || { echo "no log of the build"; return 1; }
@@ -43,7 +43,7 @@ no_more() {
 	done
 }
 
-# What `deps.sh test` adds is more than a gigabyte: all that configuring must have of it is this.
+# `deps.sh test` adds more than a gigabyte: configuring may have no more of it than this.
 configured() {
 	grep -qx libcmocka-dev "$T/others" &&
 		inside root apt-get install -y --no-install-recommends libcmocka-dev &&

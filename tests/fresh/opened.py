@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""opened.py FOLDER: opens the page and the picture that demo.sh left there in a browser, and looks for
-the functions that its folded stacks have on top. Exits 1 with what was wrong."""
+"""opened.py FOLDER: opens the page and the picture that demo.sh left there in a browser. It looks for the functions that its folded
+stacks have on top. Exits 1 with what was wrong."""
 import collections
 import os
 import pathlib

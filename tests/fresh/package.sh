@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# package.sh SOURCE_ROOT BUILD_DIR: the Debian packages, built here, without errors of lintian, and
-# installed into a minimal Debian 12 with nothing else from the tree. Started by chroot.sh; TAP.
+# package.sh SOURCE_ROOT BUILD_DIR: the Debian packages, built here, without errors of lintian. They
+# are installed into a minimal Debian 12 with nothing else from the tree. Started by chroot.sh; TAP.
 set -u
 SRC=$1 BUILD=$2
 . "$SRC/tests/fresh/fresh.sh"

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""packages.py SOURCE_ROOT BUILD_DIR: what configuring and building find on a machine that has the
-packages of `deps.sh build` (or `demo`, or `test`) alone. TAP.
+"""packages.py SOURCE_ROOT BUILD_DIR: configuring and building find all they need on a machine that
+has the packages of `deps.sh build` (or `demo`, or `test`) alone. TAP.
 
-Meson sees only the programs and the pkg-config files of those packages and of what they depend on;
-each system header that the program's objects were compiled with belongs to one of them."""
+Meson sees only the programs and the pkg-config files of those packages and of their dependencies.
+Each system header that the program's objects were compiled with belongs to one of them."""
 import os
 import pathlib
 import re

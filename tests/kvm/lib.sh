@@ -33,7 +33,7 @@ shows() {
 	grep -q -e "$words" "$T/said"
 }
 
-# What doctor says of this host, and (doctor_says) of one of its ways: ok or no.
+# Asks doctor about this host, and (doctor_says) about one of its ways: ok or no.
 ask_doctor() {
 	uniscope doctor >"$T/doctor"
 	cat "$T/doctor"

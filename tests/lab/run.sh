@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# In a lab, from the share: runs cases/*.sh, each in a shell of its own with lib.sh, and leaves
+# Runs in a lab, from the share: each of cases/*.sh in a shell of its own with lib.sh. Leaves
 # out/CASE/{tap,log,status,seconds}. tests/lab/report.sh reads these outside.
 for file in cases/*.sh; do
 	name=$(basename "$file" .sh)

@@ -95,7 +95,7 @@ def build(targets=()):
 
 
 def targets_of(name, known):
-    """What the test runs and depends on, but for lab images: these are as they were."""
+    """The files that the test runs and depends on, except lab images: these are unchanged."""
     with open(os.path.join(BUILD, "meson-info", "intro-targets.json"), encoding="utf-8") as f:
         files = {t["id"]: [os.path.relpath(file, BUILD) for file in t["filename"]] for t in json.load(f)}
     words = {os.path.relpath(os.path.join(BUILD, w), BUILD) for w in known[name]["cmd"]}

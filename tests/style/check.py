@@ -11,7 +11,7 @@ import sys
 
 
 def layer_list(root):
-    """What each layer may include besides itself: the one list, by which the build makes include paths."""
+    """The layers that each layer may include besides itself: the one list, by which the build makes include paths."""
     text = pathlib.Path(root, "src/meson.build").read_text()
     body = re.search(r"^layers = \{\n(.*?)^\}", text, re.S | re.M).group(1)
     return {name: re.findall(r"'(\w+)'", below) for name, below in re.findall(r"'(\w+)': \[(.*?)\]", body, re.S)}
@@ -145,7 +145,7 @@ XEN_PATHS = re.compile(
 
 
 def xen(root):
-    """What changes with Xen's releases stays in one place."""
+    """Code that changes with Xen's releases stays in one place."""
     for f in tracked(root, "src/*.c", "src/*.h", "src/*.in", "guest/*.c", "guest/*.h",
                      "plugin/*.[ch]"):
         rel = f.relative_to(root).as_posix()
@@ -197,7 +197,7 @@ def files(root):
 
 
 def table_names(root, path, name):
-    """What a list in a meson.build names: backends, formats."""
+    """The names in a list of a meson.build: backends, formats."""
     body = re.search(rf"^{name} = \[(.*?)^\]", pathlib.Path(root, path).read_text(), re.S | re.M).group(1)
     return re.findall(r"'(\w+)'", body)
 

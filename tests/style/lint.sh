@@ -62,9 +62,8 @@ clang-format)
 	xargs clang-format --dry-run -Werror <"$build/clang-format.files" || exit 1
 	;;
 clang-tidy)
-	# Files that differ from the branch's base are analysed as deeply as clang-tidy does by itself; in
-	# sh test.sh all, the others as well, but only the first steps of each path: that takes an eighth.
-	# Findings go to stdout; stderr counts those of system headers, but also says what went wrong.
+	# clang-tidy analyses files that differ from the branch's base as deeply as it does by itself. In sh test.sh all, it
+	# analyses the others as well, but only the first steps of each path: that takes an eighth.
 	: >"$build/clang-tidy.err"
 	changed >"$build/clang-tidy.changed" || exit 1
 	tidy <"$build/clang-tidy.changed" || bad=1

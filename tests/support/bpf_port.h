@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the programs for the kernel need of it, made up: their logic compiled as plain C, on
- * structures that a test fills in. See src/backend/kvm/bpf/port.bpf.h.
+ * Made-up parts of the kernel for the programs that run there: a test compiles their logic as plain
+ * C, on structures that it fills in. See src/backend/kvm/bpf/port.bpf.h.
  */
 #ifndef UNI_TESTS_BPF_PORT_H
 #define UNI_TESTS_BPF_PORT_H
@@ -102,7 +102,7 @@ static inline u64 bpf_ktime_get_ns(void)
 	return 1000;
 }
 
-/* What an iterator wrote. */
+/* The output of an iterator. */
 static uint8_t bpf_seq[65536];
 static size_t bpf_seq_size;
 

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What this host offers to tests, found out without uniscope.
+"""The abilities that this host offers to tests, found out without uniscope.
 
-can.py PART: exit 0 if it can be used. Otherwise the reason on stdout, and exit 77 (skip), or 1 if the
-variable UNISCOPE_MUST names the part: this host must have it, so that a skip would hide a defect.
-PART: kvm, bpf (programs on perf events in the kernel), perf (perf_event_open of another process), xen
-(QEMU and Xen's packages), browser (a Chromium that renders a page).
+can.py PART: exit 0 if it can be used. Otherwise it prints the reason and exits with 77 (skip). It exits with 1 if the variable
+UNISCOPE_MUST names the part: this host must have it, so that a skip would hide a defect. PART: kvm, bpf (programs on perf events in
+the kernel), perf (perf_event_open of another process). Or xen (QEMU and Xen's packages), browser (a Chromium that renders a page).
 """
 import ctypes
 import fcntl

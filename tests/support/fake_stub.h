@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A gdb stub in a thread, for tests: takes its input byte by byte as QEMU's does (the first byte
- * stops a running guest, '$' acknowledges the last packet), and can be told to lie.
+ * A gdb stub in a thread, for tests. It takes its input byte by byte as QEMU's does: the first byte
+ * stops a running guest, '$' acknowledges the last packet. A test can tell it to lie.
  */
 #ifndef UNI_TESTS_FAKE_STUB_H
 #define UNI_TESTS_FAKE_STUB_H
@@ -20,7 +20,7 @@
 #define FAKE_RAM    0x100000ull
 
 struct fake_stub {
-	/* What it is; set before the start. */
+	/* Set before the start. */
 	bool generic;	    /* no QEMU: none of its queries, and it wants each '+' */
 	bool no_detach;	    /* does not know D */
 	bool aarch64;	    /* its system registers are asked for one by one */
@@ -279,7 +279,7 @@ static void *fake_main(void *arg)
 	char buf[4096];
 	ssize_t n;
 
-	/* Who connects stops the guest. */
+	/* A client that connects stops the guest. */
 	if (!f->generic && !f->starts_paused)
 		fake_stop(f);
 	while ((n = recv(f->fd, buf, sizeof(buf), 0)) > 0) {

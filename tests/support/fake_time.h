@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Time that passes only when the code under test looks at it or sleeps, for programs of one thread:
- * these functions stand in for the C library's. Nothing depends on what else the host does, and who
- * wakes up too late is told to.
+ * Time that passes only when the code under test looks at it or sleeps, for programs of one thread.
+ * These functions stand in for the C library's. Nothing depends on the host's other work. A test
+ * makes a wake-up late if it wants one.
  */
 #ifndef UNI_TESTS_FAKE_TIME_H
 #define UNI_TESTS_FAKE_TIME_H
@@ -59,7 +59,7 @@ int nanosleep(const struct timespec *ts, struct timespec *left)
 	return clock_nanosleep(CLOCK_MONOTONIC, 0, ts, left);
 }
 
-/* Of the time that passed, this process had a CPU for a tenth. */
+/* This process had a CPU for a tenth of the time that passed. */
 int getrusage(__rusage_who_t who, struct rusage *ret)
 {
 	memset(ret, 0, sizeof(*ret));

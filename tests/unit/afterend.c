@@ -56,7 +56,7 @@ static void waits_after_its_end(void **state)
 	uni_findings_deinit(&f);
 }
 
-/* Who ended and left code behind that hangs: as of any other it is a lost wake-up. */
+/* A thread ended and left code behind that hangs: it is a lost wake-up as for any other. */
 static void missed_after_its_end(void **state)
 {
 	const struct uni_promise_model *m;

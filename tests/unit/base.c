@@ -234,7 +234,7 @@ static void files_appear_whole_or_not(void **state)
 	assert_non_null(strstr(err.msg, "/nonexistent/x"));
 }
 
-/* What never ends, or waits for somebody, is refused at once. */
+/* Files that never end, or wait for somebody, are refused at once. */
 static void special_files_are_refused(void **state)
 {
 	char dir[] = "/tmp/uni-base-XXXXXX", path[64], *data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What has become another one goes on under its own id, as Lwt names it. */
+/* A promise that became another one keeps its own id, as Lwt names it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

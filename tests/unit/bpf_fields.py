@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""bpf_fields.py VMLINUX KVM OTHER... -- OBJECT...
-bpf_fields.py --installed -- OBJECT...: the same of the newest kernel package that is installed
+"""bpf_fields.py VMLINUX KVM OTHER... -- OBJECT... bpf_fields.py --installed -- OBJECT...: the same of the newest kernel package
+that is installed
 
-Every field of the kernel's structures that the programs use, looked up in a kernel's types (BTF). VMLINUX and
-KVM are files of types (/sys/kernel/btf/), ELF files with a section .BTF, or for VMLINUX a bzImage; KVM is "-"
-where KVM is no module. OTHER are kvm-intel.ko and kvm-amd.ko: in the vCPUs and VMs that they extend, the fields
-must lie where KVM's do. TAP.
+Every field of the kernel's structures that the programs use, looked up in a kernel's types (BTF). VMLINUX and KVM are files of
+types (/sys/kernel/btf/), ELF files with a section .BTF, or for VMLINUX a bzImage. KVM is "-" if KVM is no module. OTHER are
+kvm-intel.ko and kvm-amd.ko: in the vCPUs and VMs that they extend, the fields must lie where KVM's do. TAP.
 
-A field that a program first asks for (bpf_core_field_exists) may be missing, and so may a form that a structure
-had in another version (name___form)."""
+A field that a program first asks for (bpf_core_field_exists) may be missing, and so may a form that a structure had in another
+version (name___form)."""
 import importlib.util
 import pathlib
 import re
@@ -26,7 +25,7 @@ TAIL = {INT: (4, 0), ARRAY: (12, 0), STRUCT: (0, 12), UNION: (0, 12), ENUM: (0, 
         VAR: (4, 0), DATASEC: (0, 12), DECL_TAG: (4, 0), ENUM64: (0, 12)}
 BYTE_OFFSET, FIELD_EXISTS = 0, 2
 FIELDS = (BYTE_OFFSET, FIELD_EXISTS)
-# Where a vendor's module has KVM's structures: structure and member.
+# The place of KVM's structures in those of a vendor's module: structure and member.
 EXTENDED = {'kvm_vcpu': (('vcpu_vmx', 'vcpu'), ('vcpu_svm', 'vcpu')),
             'kvm': (('kvm_vmx', 'kvm'), ('kvm_svm', 'kvm'))}
 
@@ -162,7 +161,7 @@ class Types:
 
 
 class Uses:
-    """What the programs of an object use: fields, sizes, and values of enums."""
+    """The fields, sizes, and values of enums that the programs of an object use."""
 
     def __init__(self, path):
         data = pathlib.Path(path).read_bytes()
@@ -201,7 +200,7 @@ def written(name, steps):
 
 
 def looked_up(types, name, steps):
-    """Where that field is in the kernel's types; None."""
+    """The place of that field in the kernel's types, or None."""
     for number in types.find(name.split('___')[0]):
         place = types.place(number, steps)
         if place is not None:

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""bpf_frames.py [--against FILE] OBJECT...: the stack that each program in the kernel needs at most, by the rule
-of Linux 6.1's verifier: the frame of each function, rounded up to 32 bytes, summed along the deepest
-chain of calls and callbacks (bpf_loop). TAP. Fails above LIMIT of the 512 bytes that the kernel gives.
+"""bpf_frames.py [--against FILE] OBJECT...: the stack that each program in the kernel needs at most, by the rule of Linux 6.1's
+verifier. The frame of each function is rounded up to 32 bytes. They are summed along the deepest chain of calls and callbacks
+(bpf_loop). TAP. Fails above LIMIT of the 512 bytes that the kernel gives.
 
-A frame is as deep as the lowest address below r10 that the function's code forms. --against compares
-with what the verifier said instead: lines "stack PROGRAM DEPTH...", a depth for each function. It rounds up
-to 8, adds 3 words where it puts bpf_loop into the function (but not before it judges), and leaves out code
-that does not run in that kernel."""
+A frame is as deep as the lowest address below r10 that the function's code forms. --against compares with what the verifier said
+instead: lines "stack PROGRAM DEPTH...", a depth for each function. The verifier rounds up to 8 and adds 3 words if it puts bpf_loop
+into the function (but not before it judges). It leaves out code that does not run in that kernel."""
 import struct
 import sys
 
@@ -27,7 +26,7 @@ class Insn:
 
 
 class Object:
-    """What is needed of an ELF file for BPF: functions, and which calls which."""
+    """The parts of an ELF file for BPF that are needed: functions, and their calls."""
 
     def __init__(self, path):
         with open(path, 'rb') as f:
@@ -65,7 +64,7 @@ class Object:
             self.targets[table[7], offset] = self.symbols[info >> 32]
 
     def callees(self, key):
-        """What the function at key calls, or has called back, how deep its frame is, and does it loop."""
+        """For the function at key: the functions that it calls or gives as callbacks, the depth of its frame, and whether it loops."""
         section, value = key
         base = self.sections[section][4]
         frames, calls, copies, loops = 0, set(), set(), False

@@ -272,7 +272,8 @@ static void damaged_symbols_are_done_without(void **state)
 	uni_recording_close(rec);
 }
 
-/* What an import writes comes back with the same stacks, and without the addresses it made up. */
+/* A profile that an import wrote is read back with the same stacks, and without the addresses that
+ * it made up. */
 static void aggregates_come_back(void **state)
 {
 	struct place *p = *state;

@@ -19,7 +19,7 @@
 
 #define FILES 8
 
-/* What a reader was given. */
+/* The data that a reader got. */
 struct taken {
 	struct {
 		char name[160];

@@ -183,8 +183,8 @@ static void calls_only(void **state)
 	make_deinit(&m);
 }
 
-/* The ring holds what was recorded in several modes: of entries that say that no exit will come
- * none counts as open, and calls whose exits were not recorded any more end where that shows. */
+/* The ring holds records of several modes. An entry without an exit to come never counts as open. A
+ * call whose exit was no longer recorded ends at the first record that shows it. */
 static void modes_change(void **state)
 {
 	const uint64_t odd[1] = { C }, args[7] = { 1, 2, 3, 4, 5, 6, D };
@@ -440,7 +440,7 @@ static void ends_with_a_call(void **state)
 		free(got);
 		make_deinit(&m);
 	}
-	/* Of a trace of nothing else there is no end. */
+	/* A trace of nothing else has no end. */
 	make_init(&m, 1, 1000000000);
 	make_sync(&m, 0, 1000, 1);
 	assert_int_equal(uni_trace_end_ns(make_input(&m)), 0);

@@ -96,8 +96,8 @@ static void handlers_return_there_again(void **state)
 	make_deinit(&m);
 }
 
-/* Recording began within a call of A, whose return went unrecorded, as with a limit of depth: where
- * B returned then is where the next A's return, too. */
+/* Recording began within a call of A, whose return was not recorded, as with a limit of depth. The
+ * next A returns at the same place as B did then. */
 static void begins_within_a_call(void **state)
 {
 	struct make m;
@@ -143,8 +143,8 @@ static void pushed_arguments(void **state)
 	make_deinit(&m);
 }
 
-/* Functions were switched off, and on again: what was open then has no end, and ends where its CPU
- * was seen last; of a CPU that records no more, where another one is seen again. */
+/* Functions were switched off, and on again. Open calls have no end then: they end where their CPU
+ * was seen last. If a CPU records no more, they end where another CPU is seen again. */
 static void switched_off_and_on(void **state)
 {
 	for (unsigned cpus = 1; cpus <= 3; cpus++) {
@@ -181,8 +181,8 @@ static void switched_off_and_on(void **state)
 	}
 }
 
-/* A trigger stopped the tracer, another started it again: what was open has no end, of any thread,
- * and who runs then is to be found out. */
+/* A trigger stopped the tracer, another started it again. Open calls of all threads have no end.
+ * The running thread is not known. */
 static void stopped_and_started(void **state)
 {
 	const uint64_t stops[1] = { B | (uint64_t)UNI_TRACE_STOPS << 32 };

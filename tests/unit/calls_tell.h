@@ -27,7 +27,7 @@ static inline char letter(const struct uni_funcs *f, uint32_t func)
 	return func == UNI_FUNC_NONE ? '-' : (char)('A' + (at - MAKE_WINDOW - A) / 0x1000);
 }
 
-/* What happened, in short: "A( B( B) A)" with durations behind leaves. */
+/* Prints the events, in short: "A( B( B) A)" with durations behind leaves. */
 static inline char *tell(const struct uni_trace_input *in, const struct uni_calls_filter *filter,
 	struct uni_calls_stats *stats)
 {

@@ -320,7 +320,7 @@ static void outermost_frames(void **state)
 	uni_cfi_destroy(c);
 }
 
-/* What is wrong costs its own rows and nothing else. */
+/* A wrong entry costs its own rows and nothing else. */
 static void nonsense_has_no_rows(void **state)
 {
 	static const struct {

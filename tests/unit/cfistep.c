@@ -297,7 +297,7 @@ static void scanning(void **state)
 	assert_int_equal(uni_unwinder_use(&f.u, "scan", NULL), 0);
 	f.func[OUTER].flags |= UNI_FUNC_ENTRY;
 	uni_regs_set(&f.regs, UNI_X86_RBP, 0x33);
-	/* What called this function goes before what called others; numbers are no addresses. */
+	/* The caller of this function goes before callers of others; numbers are no addresses. */
 	word(&f, 0, FN(PLAIN) + 3);
 	word(&f, 8, stale);
 	word(&f, 40, b);

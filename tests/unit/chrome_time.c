@@ -62,7 +62,7 @@ static void a_span_ends_where_the_next_begins(void **state)
 			assert_true(a.ts + a.dur == b.ts);
 			if (starts[i] != 1 && starts[i] != 999) /* there, 0 is another moment */
 				assert_true((a.ts - first) + a.dur == b.ts - first);
-			/* What is written is the time that passed, as near as a double has it. */
+			/* The written time is the time that passed, as near as a double has it. */
 			assert_true(a.dur - (double)(end - at) / 1e3 < 0.01);
 			assert_true(a.dur - (double)(end - at) / 1e3 > -0.01);
 			odd += a.dur != (double)(end - at) / 1e3;

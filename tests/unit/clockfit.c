@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The line through a guest's clock: intervals that contradict the others are refused, whatever they
- * look like, and the bound that is told holds from the first point to the last. */
+/* The line through a guest's clock. Intervals that contradict the others are refused, whatever they
+ * look like. The bound holds from the first point to the last. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -81,7 +81,7 @@ static void bounded(void **state)
 		if (says == hz)
 			assert_int_equal(r.hz, hz);
 		assert_true(r.error_ns != UINT64_MAX);
-		/* Where points were thinned out, the outermost may be gone. */
+		/* If points were thinned out, the outermost may be gone. */
 		if (nr <= UNI_TCLOCK_POINTS) {
 			assert_true(off_at(&r, first, hz) <= r.error_ns + 1);
 			assert_true(off_at(&r, last, hz) <= r.error_ns + 1);

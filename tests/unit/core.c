@@ -84,8 +84,8 @@ static void test_qemu(void **state)
 }
 
 /*
- * Mappings instead of blocks: one page twice; a large one that is cut off at its block's end; page
- * tables that nothing maps, between mapped pages and behind the last one.
+ * Mappings instead of blocks: one page twice; a large page that is cut off at its block's end.
+ * Nothing maps some page tables, between mapped pages and behind the last page.
  */
 static void test_qemu_paging(void **state)
 {

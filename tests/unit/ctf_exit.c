@@ -12,7 +12,7 @@
 
 static const uint8_t uuid[UNI_CTF_UUID] = { 9, 8, 7 };
 
-/* Where the fields lie behind the header of the one exit event that ends a packet. */
+/* Offsets of the fields behind the header of the one exit event that ends a packet. */
 #define EXIT_FIELDS 54u
 #define AT_ISA	    48u /* of the six bytes at the end */
 

@@ -139,7 +139,7 @@ static void check_params(struct uni_debug *d, const struct uni_image *img)
 	expect_param(&p.param[6], "f", UNI_PARAM_UNSIGNED, 8, 5);
 	assert_true(p.returns);
 	expect_param(&p.value, "", UNI_PARAM_SIGNED, 8, 0);
-	/* What it gives has a place that comes first; what it takes lies in memory. */
+	/* The result has a place that comes first; the parameters lie in memory. */
 	assert_int_equal(uni_debug_params(d, address(img, "gives"), &p), 0);
 	assert_int_equal(p.nr, 4);
 	expect_param(&p.param[0], "in", UNI_PARAM_OTHER, 0, UNI_PARAM_NO_REG);
@@ -222,7 +222,7 @@ static void all_at_once(void **state)
 	uni_image_destroy(img);
 }
 
-/* What a .usym keeps is what DWARF said; other addresses are unknown to it. */
+/* A .usym keeps what DWARF said; it does not know other addresses. */
 static void places_travel(void **state)
 {
 	char dir[] = "/tmp/uni-debug-XXXXXX", file[64], path[PATH_LEN];

@@ -156,7 +156,7 @@ static void table(void **state)
 	assert_int_equal(read.exits, 1121);
 	assert_int_equal(uni_exit_table_rows(t, &row), 4);
 	assert_row(&row[0], "io out 0x3f8", "a", 1010, 29e6);
-	/* What the host gave to others is not what the exits cost. */
+	/* The exits do not pay for time that the host gave to others. */
 	assert_true(row[0].userspace == 1010 && row[0].stolen_ns == 1e6 && !row[0].halt);
 	assert_true(row[0].p50_ns > 17500 && row[0].p50_ns < 22500);
 	assert_true(row[0].p99_ns > 17500 && row[0].p99_ns < 22500); /* 10 of 1010 are longer */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the program in the kernel makes of exits, by records as the manuals say they look. */
+/* The exits that the program in the kernel makes, from records as the manuals describe them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What each format says of a few calls and stacks, told by its own rules and counted by hand. */
+/* Each format's output for a few calls and stacks, by its own rules and counted by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -113,7 +113,7 @@ static struct uni_profile *make_profile(void)
 	return p;
 }
 
-/* What the exporter writes, of calls if p is NULL; the caller frees. */
+/* Returns the exporter's output, of calls if p is NULL; the caller frees it. */
 static char *export_to(
 	struct uni_profile *p, const char *format, const char *option, size_t *size_ret)
 {
@@ -150,7 +150,7 @@ static void is(struct uni_profile *p, const char *format, const char *option, co
 
 static void csv_of_calls(void **state)
 {
-	/* What was cut has no time, nor has a leaf. */
+	/* A call that was cut has no time, nor has a leaf. */
 	is(NULL, "csv", NULL,
 		"function,tid,latency_us,latency_us_self\r\nouter,20,0.5,0.5\r\n"
 		"\"in,ner\",10,0.5,0.5\r\nouter,10,3.071,2.571\r\n");

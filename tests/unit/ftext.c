@@ -116,7 +116,7 @@ static void durations(void **state)
 	}
 }
 
-/* What Linux adds, headers in the middle, and damage: read, or counted. */
+/* Additions of Linux, headers in the middle, and damage: read, or counted. */
 static void other_text(void **state)
 {
 	struct uni_ftext t;

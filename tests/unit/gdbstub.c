@@ -167,7 +167,7 @@ static void a_stub_that_names_processes(void **state)
 	assert_true(f.running && f.detached);
 }
 
-/* What the guardian does: it knows the line and that this is QEMU, nothing else. */
+/* The work of the guardian: it knows the line and that this is QEMU, nothing else. */
 static void left_by_the_guardian(void **state)
 {
 	for (int kind = 0; kind < 4; kind++) {

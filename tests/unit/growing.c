@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A session that is followed while it is recorded, and the page's data of what is new each time:
- * the same as of all of it read anew. */
+/* A session is followed while it is recorded. Each time, the page's data of the new part gives the
+ * same as reading all of it anew. */
 #include "session_place.h"
 
 #include <fcntl.h>
@@ -245,7 +245,8 @@ static void late(void **state)
 	end(&l);
 }
 
-/* What is no packet ends its stream, and only that; what was closed is read as a whole. */
+/* Bytes that are no packet end their stream, and only that stream; a closed stream is read as a
+ * whole. */
 static void damaged(void **state)
 {
 	static const char junk[300] = "no packet";

@@ -38,7 +38,7 @@ struct live {
 	struct thread thread[6];
 	uint64_t now, random;
 	struct uni_page_whole whole;
-	/* Who follows. */
+	/* The reader that follows. */
 	struct uni_follow *f;
 	struct uni_page_growing *samples;
 	struct uni_tfollow *tf;
@@ -169,7 +169,7 @@ static void one_event(struct live *l, unsigned cpu)
 	}
 }
 
-/* What was made becomes packets of the session; the last one may hold little. */
+/* Makes packets of the session from the new events; the last packet may hold little. */
 static void give(struct live *l, unsigned cpu)
 {
 	make_close(&l->m, cpu);
@@ -181,7 +181,7 @@ static void give(struct live *l, unsigned cpu)
 	}
 }
 
-/* Of no event, but from then on nothing older can come. */
+/* Puts a packet without events: from then on nothing older can come. */
 static void mark(struct live *l, unsigned cpu)
 {
 	const struct make_cpu *c = &l->m.cpu[cpu];
@@ -315,7 +315,7 @@ static void same_as_anew(struct place *p, uint32_t cpus)
 		assert_int_equal(look(&l), 0);
 		len = check_same(&l);
 	}
-	/* Of some 53,000 calls seven bytes each, at least. */
+	/* Some 53,000 calls, at least seven bytes each. */
 	assert_true(len > 370000);
 	end(&l);
 }
@@ -332,8 +332,8 @@ static void three_cpus(void **state)
 	same_as_anew(*state, 3);
 }
 
-/* What has come of a CPU goes up to where all are; one that is not waited for any more may come
- * back. */
+/* Events of a CPU are taken up to the time that all CPUs have reached. A CPU that is not waited for
+ * any more may come back. */
 static void late(void **state)
 {
 	uint64_t events;
@@ -380,7 +380,7 @@ static void append(const struct live *l, const void *data, size_t len)
 	(void)close(fd);
 }
 
-/* What is no packet is passed over, and one that is cut is waited for. */
+/* Bytes that are no packet are skipped, and a packet that is cut is waited for. */
 static void damaged(void **state)
 {
 	static const char junk[304] = "no packet";

@@ -90,7 +90,7 @@ static void test_waits_at_last(void **state)
 	assert_null(p.t);
 }
 
-/* Who samples waits: its samples are told by how long that took. */
+/* A sampler waits: its samples say how long that took. */
 static void test_plain(void **state)
 {
 	struct fake f = { .t.ops = &ops, .fail = 1, .stood_ns = { 5 } };
@@ -103,7 +103,7 @@ static void test_plain(void **state)
 	assert_int_equal(f.brief, 0);
 }
 
-/* Of a guest of which one vCPU is not held nothing is written, unless the backend stops that too.
+/* If one vCPU of a guest is not held, nothing is written, unless the backend stops it too.
  */
 static void test_writes_with_all_held_only(void **state)
 {

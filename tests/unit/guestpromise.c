@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The guest's thread events as a native program: written by its calls, read by the host's reader,
- * each as it was said, interrupted anywhere or not. */
+/* The guest's thread events as a native program. Its calls write them, and the host's reader reads
+ * each as it was written, interrupted anywhere or not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -196,7 +196,7 @@ static void nothing_while_off(void **state)
 
 #define IDS 24 /* more than there is room for */
 
-/* What the table should say, by the plainest means. */
+/* The expected contents of the table, by the plainest means. */
 struct expected {
 	bool open;
 	uint64_t waits_for;
@@ -267,7 +267,8 @@ static void table_of_what_is_open(void **state)
 	}
 	assert_true(is_as_expected(t) > 4);
 	assert_int_equal(t->missed, 0);
-	/* What has no room is counted, and so is what comes while the table is changed. */
+	/* An entry that finds no room is counted, and so is a change that comes while the table is
+	 * changed. */
 	for (unsigned i = 0; i < IDS; i++)
 		uni_promise_create(1, 1000 + i, UNI_PROMISE_TASK);
 	assert_int_equal(t->used, 12);

@@ -255,7 +255,7 @@ static void states_are_leaves(void **state)
 	folds_to(p,
 		(struct uni_build_opts){ .filter = { .guest = -1, .vcpu = -1, .on_cpu = true } },
 		"app;app 3\n");
-	/* What is off-CPU is on no vCPU, whatever number it has. */
+	/* Off-CPU time is on no vCPU, whatever number it has. */
 	folds_to(p,
 		(struct uni_build_opts){
 			.filter = { .guest = -1, .vcpu = -1, .off_cpu = true }, .per_vcpu = true },

@@ -58,7 +58,7 @@ static void test_samples(void **state)
 	assert_int_equal(st.samples, 5000);
 	assert_int_equal(st.host_runs, 5000);
 	assert_true(st.host_ns > 0);
-	/* What it answered took it time, and not more than there was. */
+	/* Its answers took it time, and not more than there was. */
 	assert_true(st.serve_ns > 0);
 	assert_int_equal(st.silent, 0);
 	assert_true(guest.stats.cycles > 0);
@@ -66,7 +66,7 @@ static void test_samples(void **state)
 	guest_end();
 }
 
-/* What was overwritten before it was fetched is counted, exactly. */
+/* The exact number of records that were overwritten before they were fetched is counted. */
 static void test_overtaken(void **state)
 {
 	uint64_t stack[32];
@@ -157,7 +157,7 @@ static void test_walk(void **state)
 	guest_end();
 }
 
-/* Of each N ticks one, and not always the same. */
+/* One tick in N makes a sample, at changing places. */
 static void test_rate(void **state)
 {
 	uint64_t stack[32], seen[10] = { 0 };
@@ -215,7 +215,7 @@ static void test_weight(void **state)
 	uni_sample_tick(&at);
 	assert_int_equal(t->ops->stream_read(t, &sink), 0);
 	assert_int_equal(got.weight, 1);
-	/* What the port took is not the work of what it interrupted. */
+	/* The time that the port took is no work of the interrupted code. */
 	samplers[0].last -= period / 1000 * 7 + period / 3000;
 	uni_sample_leave_out(period / 1000 * 5);
 	uni_sample_tick(&at);
@@ -245,7 +245,8 @@ static void test_weight(void **state)
 	assert_int_equal(got.weight, 1);
 	uni_trace_head.tsc_hz = period;
 	got.all = 9;
-	/* Of a period that was chosen at random, each counts as often as it should have. */
+	/* With a period that was chosen at random, each sample counts as often as it should
+	 * have. */
 	uni_sample_init(samplers, 10000);
 	uni_sample_tick(&at);
 	before = got.nr;
@@ -316,7 +317,7 @@ static void test_patches(void **state)
 	assert_int_equal(patch(t, va - 8, 5, nop, call, &written), -UNI_EFAULT);
 	assert_int_equal(
 		patch(t, (uint64_t)&guest, 4, "\0\0\0\0", "\1\0\0\0", &written), -UNI_EFAULT);
-	/* What is not there. */
+	/* The bytes that are expected are not there. */
 	call_hook(call, 0xe8, va + 8, hooks()->entry);
 	assert_int_equal(patch(t, va + 8, 5, nop, call, &written), -UNI_EMISMATCH);
 	assert_int_equal(nr_patched, 1);
@@ -370,7 +371,8 @@ static void test_kinds(void **state)
 			assert_memory_equal(text + 16, site[good ? to : from], 5);
 		}
 	}
-	/* Where the guest knows its entries: at one, behind its endbr64, and not at another nop. */
+	/* If the guest knows its entries: patching works at an entry, and behind its endbr64, but
+	 * not at another nop. */
 	guest.config.nr_entries = 1;
 	for (unsigned i = 0; i < 3; i++) {
 		const uint64_t entry = va - 4 * i;
@@ -435,7 +437,7 @@ static void test_freeze(void **state)
 	assert_int_equal(t->ops->release(t), 0);
 	assert_int_equal(uni_trace_head.frozen, 1);
 	uni_trace_thaw();
-	/* Who comes next finds them running, if the one before died. */
+	/* The next client finds them running, if the one before died. */
 	assert_int_equal(t->ops->snap(t, VCPUS(1), regs, UNI_SNAP_HOLD), 0);
 	((struct uni_stream_target *)t)->link.gone = true;
 	uni_target_detach(t);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Both ends of the pull protocol in one process: the guest's library as it is linked into guests,
- * and the host's target, with a line between them that can cut, spoil and forget bytes.
+ * Both ends of the pull protocol in one process: the guest's library as guests link it, and the
+ * host's target. The line between them can cut, spoil and forget bytes.
  */
 #ifndef GUESTSTREAM_H
 #define GUESTSTREAM_H
@@ -38,7 +38,7 @@ int host_send(void *ctx, const void *data, size_t size, uint64_t deadline_ns);
 int attach(const uint8_t *our_key, struct uni_target **ret, struct uni_err *err);
 struct uni_target *attached(void);
 
-/* What came of samples. */
+/* The samples that came. */
 struct got {
 	uint64_t nr, frames, last_ns, weight, all; /* of the last one, and of all */
 	uint64_t leaf, caller, outermost, sp_word;

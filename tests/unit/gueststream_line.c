@@ -196,7 +196,7 @@ static void test_noise(void **state)
 	guest_end();
 }
 
-/* What the port's interrupt does with so much of it. */
+/* Feeds so much of it, as the port's interrupt does. */
 static void feed(const struct uni_stream_frame *f, unsigned nr)
 {
 	uint8_t *p = line.to_guest;
@@ -210,8 +210,8 @@ static void feed(const struct uni_stream_frame *f, unsigned nr)
 }
 
 /*
- * Noise that is made to look like frames: heads of frames that are too long are passed over at
- * once, those of frames that overlap are not checked for ever; and then a host is answered.
+ * Noise that looks like frames. Heads of frames that are too long are skipped at once, and
+ * overlapping frames are not checked for ever. Then a host gets an answer.
  */
 static void test_noise_for_guest(void **state)
 {

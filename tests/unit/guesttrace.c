@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The guest's tracer as a native program: its hooks and rings, written by real calls, interrupted
- * at every instruction, overrun, and read by the host's reader. */
+/* The guest's tracer as a native program. Real calls write its hooks and rings, interrupted at
+ * every instruction, and overrun them; the host's reader reads them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,8 +45,8 @@ static void lite_leaves_have_no_end(void **state)
 	seen = read_all(&stats);
 	assert_int_equal(seen.entries + seen.leaves, work_calls);
 	assert_int_equal(seen.entries, seen.exits);
-	/* Every call of fib(n) with n >= 2 makes two more; the others are leaves, but for one that
-	 * each edge of a sub-buffer parts from its entry. */
+	/* Every call of fib(n) with n >= 2 makes two more; the others are leaves. Each edge of a
+	 * sub-buffer may part one leaf from its entry. */
 	assert_in_range(seen.leaves, (work_calls + 1) / 2 - stats.packets, (work_calls + 1) / 2);
 	assert_int_equal(seen.backwards, 0);
 	trace_end(&m);
@@ -219,7 +219,7 @@ static void freezing_keeps_what_was(void **state)
 	trace_end(&m);
 }
 
-/* What the guest tells by itself. */
+/* Records that the guest writes itself. */
 static int extended(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t content)
 {
 	struct uni_trace_cursor c = uni_trace_records(info, s, content);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the tests of the guest's tracer share: a ring in this process, and what it holds. */
+/* Shared by the tests of the guest's tracer: a ring in this process, and its contents. */
 #ifndef GUESTTRACE_H
 #define GUESTTRACE_H
 
@@ -26,7 +26,8 @@ void uni_trace_exit_min(void);
 void uni_trace_exit_any(void);
 void uni_trace_exit_value(void);
 
-/* Where the traced work goes: the sites of a guest are patched, these jump through a variable. */
+/* The traced work calls these hooks: the sites of a guest are patched, these jump through a
+ * variable. */
 extern void (*entry_hook)(void), (*exit_hook)(void);
 void work_skip_entry(void);
 void work_skip_exit(void);
@@ -50,7 +51,7 @@ struct ring_memory trace_start_cpus(
 struct ring_memory trace_start(unsigned subs, enum uni_trace_ring_mode mode, void (*exit)(void));
 void trace_end(struct ring_memory *m);
 
-/* What a trace holds, by walking its records as the host will. */
+/* The contents of a trace, found by walking its records as the host will. */
 struct seen {
 	uint64_t entries, exits, leaves, records, syncs;
 	uint64_t calls;	    /* entries that no exit will follow */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a look at a ring tells of the clock, while the vCPU is set aside after each instruction of
- * the tracer, for long: no interval may miss the moment at which the guest read its counter. Judged
- * by the counter alone, so it does not matter how long anything takes. */
+/* Looks at a ring give intervals of the clock, while the vCPU is set aside after each instruction
+ * of the tracer, for long. No interval may miss the moment at which the guest read its counter.
+ * Judged by the counter alone, so it does not matter how long anything takes. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -120,7 +120,7 @@ static void mcount_returns(void **state)
 	returns_are_hooked(mcount_fib, &mcount_calls);
 }
 
-/* What longjmp leaves in the table is taken over by the next call at that place. */
+/* The next call at that place takes over the entry that longjmp leaves in the table. */
 static void jumps_out_of_calls(void **state)
 {
 	struct ring_memory m = start();

@@ -207,8 +207,8 @@ static void misaligned_functions_are_traced(void **state)
 	trace_end(&m);
 }
 
-/* Each hook that knows a least duration takes back the calls of functions that are not aligned, and
- * so those of their callers; a lite trace, too. */
+/* Each hook with a least duration removes the calls of functions that are not aligned, and so those
+ * of their callers. A lite trace does so, too. */
 static void short_calls_vanish(void **state)
 {
 	void (*const exits[])(
@@ -225,8 +225,8 @@ static void short_calls_vanish(void **state)
 			work_odd(k);
 		work_fib(12);
 		seen = whole();
-		/* Of 20000 calls; but for those that are open when the counter's upper half
-		 * changes. */
+		/* 20000 calls were made: only those stay that are open when the counter's upper
+		 * half changes. */
 		assert_in_range(seen.entries + seen.exits + seen.leaves + words().odd, 0, 30);
 		was = words().odd;
 		uni_trace_set_min_time(1);
@@ -239,7 +239,7 @@ static void short_calls_vanish(void **state)
 	}
 }
 
-/* What has words of others as its last but looks like such a call to a careless eye stays whole. */
+/* A record stays whole if its last words only look like such a call. */
 static void what_is_no_call_stays(void **state)
 {
 	const uint64_t like[] = { (uint64_t)UNI_TRACE_ODD_FIRST << 32, 4 };

@@ -90,7 +90,8 @@ static void count_ext(struct seen *seen, const struct uni_trace_record *rec)
 }
 
 /* Back by a little reads as forward by almost a wrap of the low half. A thread that waits for its
- * turn may well be half a wrap late, or several: by almost one, a record of the whole time tells.
+ * turn may be late by half a wrap of the clock, or several. If it is late by almost one, a record
+ * of the whole time says so.
  */
 static bool goes_back(uint64_t from, const struct uni_trace_record *rec)
 {

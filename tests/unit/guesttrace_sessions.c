@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One ring, several starts one after the other: a reader gets what belongs to the newest one, to
- * the record, and counts nothing of the others as lost. */
+/* One ring, several starts one after the other. A reader gets exactly the records of the newest
+ * start, and counts nothing of the others as lost. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -158,7 +158,7 @@ static void older_guest(void **state)
 	uni_trace_head.version = UNI_TRACE_VERSION_OLD;
 	uni_trace_head.size = UNI_TRACE_HEAD_OLD;
 	calls = fill(1.2);
-	/* What such a guest tells of its epoch is no session. */
+	/* The epoch in such a guest's record is no session. */
 	uni_trace_head.epoch = 0x50000;
 	uni_trace_new_epoch();
 	calls += fill(0.2);

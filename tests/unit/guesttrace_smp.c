@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two CPUs, as threads, each with its ring, interrupted at every 23rd instruction within the hooks,
- * while a third turns the tracer's knobs: each CPU's records and losses are its calls, exactly.
+ * Two CPUs, as threads, each with its ring, are interrupted at every 23rd instruction within the
+ * hooks. A third thread changes the tracer's control words. Each CPU's records and losses are its
+ * calls, exactly.
  */
 #include <setjmp.h>
 #include <stdarg.h>

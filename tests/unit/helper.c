@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a helper process keeps of the profiler, and what not. */
+/* The parts of the profiler that a helper process keeps, and those that it does not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 #include "base/checked.h"
 #include "backend/helper.h"
 
-/* What the child says of itself. */
+/* The child's report of itself. */
 struct report {
 	int open;     /* descriptors */
 	int kept;     /* of those that it was to keep, how many are the same file as before */
@@ -67,7 +67,7 @@ static void run(int *fd, size_t nr, struct report *ret)
 	_exit(write(fd[nr - 1], &r, sizeof(r)) == (ssize_t)sizeof(r) ? 0 : 3);
 }
 
-/* Where the descriptors that it keeps are: a pipe and its other end moved to these numbers. */
+/* Moves the descriptors that it keeps, a pipe and its other end, to these numbers. */
 static void expect(int first, int second)
 {
 	struct report r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a live view remembers, and how samples get to it. */
+/* The memory of a live view, and the way of samples into it. */
 #include "profile/history.h"
 
 #include <setjmp.h>

@@ -152,7 +152,7 @@ static void no_signal_is_lost_or_doubled(void **state)
 	end(&c);
 }
 
-/* Who stopped the VMM by SIGSTOP wants it to stay so. */
+/* If a user stopped the VMM by SIGSTOP, it stays so. */
 static void a_stopped_process_stays_stopped(void **state)
 {
 	int status;

@@ -148,7 +148,7 @@ static void a_host_that_permits_it(void **state)
 	permitted(p);
 	caps(p, CAP_ADMIN, 0);
 	permitted(p);
-	/* What is not there forbids nothing. */
+	/* A missing file forbids nothing. */
 	drop(p, "/sys/kernel/security/lockdown");
 	drop(p, "/proc/self/uid_map");
 	permitted(p);

@@ -195,7 +195,7 @@ static void folded_in_pieces_is_the_same(void **state)
 	(void)fclose(f);
 }
 
-/* What a line has in common with the one before is not looked up again. */
+/* Frames that a line has in common with the line before are not looked up again. */
 static void folded_lines_that_begin_alike(void **state)
 {
 	const struct uni_import_opts turned = { .reverse = true };
@@ -411,7 +411,7 @@ static void uftrace_switches(void **state)
 	/* A child of fork(), which returns from what its parent called. */
 	static const uint64_t child[] = { ENTER(100, 3), LEAVE(107, 3), LEAVE(110, 2),
 		LEAVE(140, 1), ENTER(150, 1), LEAVE(160, 1) };
-	/* Of two CPUs, and of another thread; one begins before the first call. */
+	/* Switches of two CPUs, and of another thread; one begins before the first call. */
 	static const uint64_t switches[] = { SWITCH(0x6000, 7, 130), SWITCH(0, 7, 135),
 		SWITCH(0x2000, 7, 160), EXITS(7, 200), SWITCH(0x2000, 7, 90), SWITCH(0, 7, 95),
 		SWITCH(0x2000, 8, 111), SWITCH(0x2000, 7, 112), SWITCH(0, 7, 115),

@@ -248,7 +248,7 @@ static void test_ends(void **state)
 	compare(f, pc, STACK_VA, STACK_VA);
 	assert_int_equal(f->scratch.stop, UNI_STOP_LIMIT);
 	assert_int_equal(f->scratch.nr, UNI_BPF_FRAMES);
-	/* What lies where only data can be is no return address, to either of us. */
+	/* A value that can only be data is no return address, to either of us. */
 	poke(f, STACK_VA + 24, STACK_VA + 64);
 	compare(f, pc, STACK_VA, STACK_VA);
 	assert_int_equal(f->scratch.stop, UNI_STOP_BADPC);

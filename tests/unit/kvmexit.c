@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * When VM exits begin and end, by the order of KVM's trace points: that of VMX and SVM, which no
- * test host need have, and that of software KVMs.
+ * The begin and end of VM exits, by the order of KVM's trace points. This is the order of VMX and
+ * SVM, which no test host need have, and of software KVMs.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -305,7 +305,8 @@ static void software_kvm(void **state)
 	k.now += 6000;
 	uni_exit_on_run(&k.p, k.now);
 	assert_seen("io out 0x80", true, 1, 6000);
-	/* What KVM served itself meanwhile is no exit, nor does its rip belong to the next. */
+	/* An access that KVM served itself meanwhile is no exit, nor does its rip belong to the
+	 * next. */
 	uni_exit_on_access(&k.p, UNI_EXIT_INFO_PORT, 0x43, UNI_EXIT_ACCESS_WRITE, 1);
 	run.io.direction = 0;
 	returns(&run, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The iterator over a VMM's files on made-up structures of the kernel, and what is read out of it:
- * memory slots of new and old kernels, vCPUs, and the guests that are refused.
+ * The iterator over a VMM's files, on made-up structures of the kernel. Its output is read: memory
+ * slots of new and old kernels, vCPUs, and the guests that are refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The table of all commands: a letter is the letter of one long option in all of them, but for the
- * front ends of older tools; --from and --to are times.
+ * The table of all commands. A letter is the letter of one long option in all of them, except in
+ * the front ends of older tools. --from and --to are times.
  */
 #include <setjmp.h>
 #include <stdarg.h>

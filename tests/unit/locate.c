@@ -51,7 +51,7 @@ static void test_copies(void **state)
 	assert_int_equal(w->list[0].bias, 0x70000000);
 }
 
-/* Where it could be run at several addresses, the vCPUs tell: by pc, else by their stacks. */
+/* If it could run at several addresses, the vCPUs decide: by pc, else by their stacks. */
 static void test_evidence(void **state)
 {
 	struct world *w = *state;

@@ -127,7 +127,7 @@ static int take(void *ctx, const struct uni_lod_span *b)
 		if (b->nr == 1)
 			continue;
 		assert_true((double)v[i].dur < s->ns);
-		/* Of very many, a few may be of the next pixel. */
+		/* If there are very many, a few may belong to the next pixel. */
 		assert_true(pixel(s, v[i].start) == pixel(s, v->start) ||
 			    (b->nr >= 64 && i + 64 >= b->nr &&
 				    pixel(s, v[i].start) <= pixel(s, v->start) + 1));

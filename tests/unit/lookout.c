@@ -71,7 +71,7 @@ static void test_unknown_address(void **state)
 	assert_int_equal(seen.nr, 1);
 	assert_true(seen.last.owned);
 	assert_int_equal(seen.last.bias, BIAS);
-	/* What is known is not looked for again. */
+	/* A known program is not looked for again. */
 	uni_lookout_saw(l, pc, 1);
 	go_on(w, l, &seen, 1500 * UNI_NSEC_PER_MSEC);
 	assert_int_equal(seen.nr, 1);

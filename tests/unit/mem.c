@@ -241,7 +241,7 @@ static void exact_ends_without_paging(void **state)
 	}
 }
 
-/* What lies at 0 does not follow the last byte of the space. */
+/* The byte at 0 does not follow the last byte of the space. */
 static void the_space_does_not_wrap(void **state)
 {
 	static const struct uni_gmem_region both[] = { { 0, 4096 }, { TOP, 0x10000 } };

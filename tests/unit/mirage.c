@@ -112,7 +112,7 @@ static void round_trip(void **state)
 	uni_strbuf_deinit(&b);
 }
 
-/* Of the packet whose header is there. */
+/* The size of a packet in bytes, from that field of its header. */
 static size_t packet_bytes(const char *size_field)
 {
 	uint32_t bits;
@@ -184,7 +184,7 @@ static struct got *read_gap(const void *data, size_t size, size_t *at_ret)
 	return g;
 }
 
-/* What the ring has overwritten, what is damaged, and what is cut off: each is told where it is. */
+/* Overwritten, damaged and cut packets: each is reported at its place. */
 static void gaps(void **state)
 {
 	struct uni_strbuf b = write_all(400, 20, NULL);
@@ -267,8 +267,8 @@ static bool is_there(const struct got *g, const struct uni_promise_event *e)
 }
 
 /*
- * Every event of every packet but the damaged one, and of that one if it is what its header says
- * of itself and of its length; thread and kind tell them apart.
+ * Every event of every packet is there. Events of the damaged packet are there if it has the size
+ * that its header says. Thread and kind tell the events apart.
  */
 static void each_packet_is_kept(const struct uni_strbuf *b, size_t damaged, const struct got *g)
 {

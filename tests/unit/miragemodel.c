@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a trace is to the old viewers: the same model, with every id created once. */
+/* The old viewers see the same model in a trace, with every id created once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

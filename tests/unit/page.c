@@ -333,7 +333,7 @@ static void promises(void **state)
 	free(html);
 }
 
-/* What is in doubt is there beside what is found, as the CLI tells it. */
+/* Doubts are there beside the findings, as the CLI has them. */
 static void doubts(void **state)
 {
 	static const struct uni_promise_event events[] = {

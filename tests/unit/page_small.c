@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What makes the data of a large recording small: a tree that is flat where it takes little, and
- * samples that are near each other as one. Sums stay what they were. */
+/* Two ways to make the data of a large recording small. The tree is flat in parts that take little
+ * time, and samples that are near each other become one. Sums stay unchanged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,7 +85,7 @@ static void check_pruned(const struct uni_profile *p, const uint64_t *self, uint
 			after[uni_profile_node(to, i)->frame] += mapped[i];
 	}
 	assert_memory_equal(before, after, sizeof(before));
-	/* What takes most is where it was, with all that is below it. */
+	/* The nodes that take most are where they were, with all that is below them. */
 	totals(to, mapped, sum);
 	for (uint32_t i = 1; i < nr && max > 100; i++) {
 		if (total[i] < total[0] / 50)
@@ -121,7 +121,7 @@ static void flat(void **state)
 	free(self);
 }
 
-/* Of each node, and of the first half of the time. */
+/* Sums of each node, and of the first half of the time. */
 static void add_up(const struct uni_near *n, uint64_t half, uint64_t sums[2][8])
 {
 	memset(sums, 0, 16 * sizeof(uint64_t));

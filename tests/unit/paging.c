@@ -32,8 +32,8 @@ static struct uni_regs sys(uint64_t cr0, uint64_t cr3, uint64_t cr4, uint64_t ef
 }
 
 /*
- * What the manual says of one kind of leaf, in numbers typed from its tables and not taken from
- * the code under test: which bits of the leaf entry are its address, and which must be 0.
+ * The manual's rules for one kind of leaf, in numbers typed from its tables and not taken from the
+ * code under test. They say which bits of the leaf entry are its address, and which must be 0.
  */
 struct leaf_case {
 	const char *name;

@@ -32,12 +32,12 @@
 #define K16	(TG0(2) | TG1(1))
 #define K64	(TG0(1) | TG1(3))
 
-/* Where an entry keeps address bits above 47. */
+/* The form in which an entry keeps address bits above 47. */
 enum high { NONE, LPA, LPA2 };
 
 /*
- * What the manual says of one kind of leaf, in numbers typed from its tables and not taken from
- * the code under test: the levels that are walked, from the one that TTBR points to.
+ * The manual's rules for one kind of leaf, in numbers typed from its tables and not taken from the
+ * code under test. They are the levels that are walked, from the one that TTBR points to.
  */
 struct leaf_case {
 	const char *name;

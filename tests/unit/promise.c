@@ -235,7 +235,8 @@ static void semaphore_remembers(void **state)
 	uni_findings_deinit(&f);
 }
 
-/* What another source calls them: only who has no name of its own, and is a thread or unknown. */
+/* Another source's names are only for promises without a name of their own that are threads or
+ * unknown. */
 static void names_from_elsewhere(void **state)
 {
 	const struct uni_promise_model *m;
@@ -300,7 +301,7 @@ static void deadlock(void **state)
 	uni_findings_deinit(&f);
 }
 
-/* Who waits for what became another one waits for that. */
+/* A thread that waits for a promise that became another waits for the other. */
 static void became(void **state)
 {
 	const struct uni_promise_model *m;
@@ -347,7 +348,7 @@ static void unknown_remembers(void **state)
 	uni_findings_deinit(&f);
 }
 
-/* Who woke whom by a condition, and what let that one run. */
+/* The thread that woke another by a condition, and the event that let the first thread run. */
 static void through_a_signal(void **state)
 {
 	static const char *const words[] = {

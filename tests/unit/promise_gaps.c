@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a trace does not hold is told: its silent end, what is missing. */
+/* A trace says which parts it lacks: its silent end, lost events. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

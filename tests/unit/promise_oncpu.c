@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who computes in silence starves others, if the host says that it gave the guest a CPU. */
+/* A thread that computes in silence starves others, if the host says that it gave the guest a
+ * CPU. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -193,7 +194,7 @@ static void until_the_end(void **state)
 	assert_int_equal(last_turn(0), 1);
 }
 
-/* What is missing behind the last event may be that another one was switched to. */
+/* An event that is missing behind the last one may have switched to another thread. */
 static void lost_behind(void **state)
 {
 	(void)state;

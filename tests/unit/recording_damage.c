@@ -52,7 +52,7 @@ static void survives_sigkill(void **state)
 		;
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
-	/* What the recorder said before it died is there too. */
+	/* The recorder's words before it died are there too. */
 	while (read(fd, &n, sizeof(n)) == sizeof(n))
 		;
 	(void)close(fd);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Memory order of trace/ring.c, under -fsanitize=thread: a writer and the reader in one process.
- * The writer publishes a sub-buffer by a release store, the reader's source has C11 acquire loads,
- * and records are plain memory, so that a missing acquire or release is a race that the sanitizer
- * sees. Then the writer overtakes the reader: what is given out is never torn.
+ * The writer publishes a sub-buffer by a release store, and the reader's source has C11 acquire
+ * loads. Records are plain memory, so that a missing acquire or release is a race that the
+ * sanitizer sees. Then the writer overtakes the reader, which must never return torn data.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -232,7 +232,7 @@ static uint64_t wall(const struct bench *b)
 	return b->stats.end_ns - b->stats.begin_ns;
 }
 
-/* Where a hold stops them all anyway, they share one. */
+/* If a hold stops them all anyway, they share one. */
 static void whole_stops_are_shared(void **state)
 {
 	struct bench *b = *state;

@@ -189,7 +189,7 @@ static void usual_pauses_keep_to_the_cap(void **state)
 	assert_in_range(paused, 260 * MS, 300 * MS);
 }
 
-/* What the kernel keeps is at most 2000 samples, but nobody reads more often than is of use. */
+/* The kernel keeps at most 2000 samples, but nobody reads more often than is of use. */
 static void samples_are_fetched_before_they_are_many(void **state)
 {
 	static const struct {

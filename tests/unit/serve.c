@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is served below /ftrace/, without sockets: the guest is a list of packets made here. */
+/* The replies below /ftrace/, without sockets: the guest is a list of packets made here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

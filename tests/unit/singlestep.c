@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The frame-pointer step against the truth: a child is stepped instruction by instruction, its
- * calls and returns are counted, and at every single instruction the chain that we unwind must be
- * the chain of the calls that have not returned.
+ * The frame-pointer step against the truth. A child is stepped instruction by instruction, and its
+ * calls and returns are counted. At every single instruction the chain that we unwind must be the
+ * chain of the calls that have not returned.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -107,7 +107,7 @@ static void compare(struct stepper *s, const struct user_regs_struct *u)
 			chain.nr - 1u, uni_stop_name(chain.stop));
 }
 
-/* What the instruction between the two states did to the calls. */
+/* Follows the calls over the instruction between the two states. */
 static void follow(
 	struct stepper *s, const struct user_regs_struct *old, const struct user_regs_struct *now)
 {

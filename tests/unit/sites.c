@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Places to trace, in images as compilers make them. What is found is held against every jump to
- * the thunk in the code, looked for byte by byte.
+ * Places to trace, in images as compilers make them. The sites are compared with every jump to the
+ * thunk in the code, searched byte by byte.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,7 +74,7 @@ static unsigned exits_of(const struct loaded *l, const struct uni_site_function 
 	return nr;
 }
 
-/* What must be so however the image was made; relocations: it was linked with them. */
+/* Checks that hold however the image was made; relocations: it was linked with them. */
 static void check_functions(const struct loaded *l, bool relocations)
 {
 	static const char *const names[] = { "leaf", "several_returns", "rare", "with_cold_part",

@@ -121,7 +121,7 @@ static void prefetched(void **state)
 	assert_int_equal(uni_as_read(as, uni_gva_of(BASE + 0x9000), &b, 1), -UNI_EFAULT);
 	assert_true(uni_as_missed(as));
 	assert_int_equal(f.reads, 2);
-	/* A new sample may ask again. What nobody needed for long is forgotten. */
+	/* A new sample may ask again. Pages that nobody needed for long are forgotten. */
 	for (unsigned i = 0; i < 70; i++) {
 		uni_as_begin(as, NULL);
 		assert_false(uni_as_missed(as));

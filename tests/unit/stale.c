@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A guest whose code is that of another build than the image: which functions differ, what of it
- * has a reason that the image tells, and that nothing else keeps its name.
+ * A guest whose code is that of another build than the image. The tests ask which functions differ,
+ * which differences the image explains, and that nothing else keeps its name.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -240,7 +240,8 @@ static void one_byte_differs(void **state)
 	}
 }
 
-/* Of the same build the guest has changed itself; of another one nothing is to be believed blindly.
+/* With the same build-id, the guest has changed itself. With another one, nothing is to be believed
+ * blindly.
  */
 static void build_id_decides(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who starves, and whether a thread or the host is to blame. */
+/* Threads that starve, and whether a thread or the host is to blame. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -116,7 +116,7 @@ static void guests_are_summed(void **state)
 	assert_int_equal(sum->state[UNI_VCPU_VMM], 6044);
 	assert_int_equal(sum->pause.nr, 6046);
 	assert_int_equal(sum->pause.sum_ns, 6048);
-	/* Of percentiles the worst. */
+	/* The worst of the percentiles. */
 	assert_int_equal(sum->pause.p50_ns, 5025);
 	assert_int_equal(sum->pause.p99_ns, 5026);
 	assert_int_equal(sum->pause.max_ns, 5027);

@@ -100,7 +100,7 @@ static void plain(
 			(who.cpu < 0 || c->row / DEPTH / THREADS * 3 == who.cpu))
 			ret[c->node] += to - from;
 	}
-	/* Who called it may have been on another vCPU. */
+	/* The caller may have been on another vCPU. */
 	for (uint32_t i = 1; i < NODES; i++) {
 		if (a->parent[i] != 0)
 			ret[a->parent[i]] -= uni_min(ret[a->parent[i]], ret[i]);
@@ -149,7 +149,7 @@ static void rows(void **state)
 		nr += row.nr;
 	}
 	assert_int_equal(nr, a.nr);
-	/* What is asked for beyond the last row, or in no time, is nothing. */
+	/* A request beyond the last row, or for no time, gives nothing. */
 	uni_page_store_put_rows(a.s, &b, 0, 1000000, 500, ROWS - 1, 1000);
 	assert_int_equal(b.columns.v[2]->nr, 1);
 	assert_in_range(b.columns.v[4]->nr, 1, 1002);

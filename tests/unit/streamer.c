@@ -140,7 +140,7 @@ static void fake_stats(struct uni_target *t, struct uni_stream_stats *ret)
 
 static int fake_times(struct uni_target *t, uint32_t vcpu, struct uni_vcpu_times *ret)
 {
-	/* Of four, two were plugged in, and one never ran. */
+	/* Two of the four vCPUs were plugged in, and one never ran. */
 	if (vcpu > 3 || vcpu == 2)
 		return -UNI_ENOENT;
 	*ret = (struct uni_vcpu_times){ .guest_ns = 100 + vcpu, .exits = 3 };
@@ -184,7 +184,7 @@ static int fake_mem_read(
 
 static const struct uni_gmem_ops fake_gmem_ops = { .read = fake_mem_read };
 
-/* What the callbacks of one guest saw. */
+/* The events that the callbacks of one guest saw. */
 struct seen {
 	struct bench *b;
 	uint64_t nr, weight, wrong, progresses, stop_after;

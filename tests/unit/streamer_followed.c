@@ -132,7 +132,7 @@ static void keep(void *ctx, const struct uni_sample *s)
 	memcpy(f->pc, s->pc, s->nr * sizeof(s->pc[0]));
 }
 
-/* What becomes of a chain of three with the leaf at that byte of the function. */
+/* Follows a chain of three with the leaf at that byte of the function. */
 static struct followed follow(uint64_t at, uint64_t top, uint64_t second, uint64_t fp)
 {
 	const struct uni_gmem_region all = { .start = 4096, .size = 1u << 20 };
@@ -190,7 +190,7 @@ static void a_leaf_without_a_frame_keeps_its_caller(void **state)
 	assert_int_equal(got.pc[1], 0x1234);
 	got = follow(0x20, 0x1234, 0, FRAME);
 	assert_int_equal(got.nr, 4);
-	/* Of itself, from the same place. */
+	/* A call of itself, from the same place. */
 	got = follow(0, 0x1111, 0, FRAME);
 	assert_int_equal(got.nr, 4);
 	assert_int_equal(got.pc[1], 0x1111);

@@ -42,13 +42,13 @@ static int end(void **state)
 	char c;
 
 	line.ops->close(line.ctx);
-	/* What held the page is closed with it. */
+	/* The file that held the page is closed with it. */
 	if (read(pipe_fd[0], &c, 1) != 0)
 		return -1;
 	return close(pipe_fd[0]);
 }
 
-/* What the guest does: nr bytes out, numbered. */
+/* The guest writes nr bytes, numbered. */
 static uint8_t number;
 static void guest_says(uint32_t nr)
 {

@@ -41,7 +41,7 @@ static struct uni_symbolize_stats translate(bool as_is, const char *text, const 
 	return stats;
 }
 
-/* Where the old program was right: the same bytes. */
+/* The same bytes as the old program, if that was right. */
 static void as_before(void **state)
 {
 	struct uni_symbolize_stats st = translate(false,
@@ -109,7 +109,7 @@ static void other_lines(void **state)
 	assert_int_equal(st.traces, 2);
 }
 
-/* What is not ours to print stays out; a name of digits is not taken for a count. */
+/* Characters that are not ours to print stay out; a name of digits is not taken for a count. */
 static void hostile(void **state)
 {
 	(void)translate(false, "evil\x1b[2J\n0x1801\n1\n", "evil\xef\xbf\xbd[2J\n42+0x1\n1\n");

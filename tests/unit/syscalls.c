@@ -186,7 +186,7 @@ static void results(void **state)
 	const struct uni_sysc_def *lseek = uni_sysc_by_name("lseek", 5);
 	int error = 0;
 
-	/* Who returns an int leaves what it will in the register's upper half. */
+	/* A function that returns an int leaves anything in the register's upper half. */
 	assert_int_equal(uni_sysc_result(open, 0xabcdef0100000003), 3);
 	assert_int_equal(uni_sysc_result(open, 0xfffffffe), -2);
 	assert_int_equal(uni_sysc_result(lseek, 0xfffffffe), 0xfffffffe);
@@ -205,8 +205,8 @@ static void results(void **state)
 	(void)state;
 }
 
-/* What passes, of: open (file, desc), read (desc), socket (network), kill (signal, process),
- * syscall_999 (nothing that is known). */
+/* The calls that pass, from: open (file, desc), read (desc), socket (network), kill (signal,
+ * process), syscall_999 (unknown). */
 static void filters(void **state)
 {
 	static const char *const names[] = { "open", "read", "socket", "kill", "syscall_999" };

@@ -66,7 +66,7 @@ static void begin(struct growing *g, struct made *m, const struct uni_sysc_filte
 	assert_true(g->printer != NULL && g->reader != NULL);
 }
 
-/* What was made. */
+/* Hands over the new records. */
 static void go_on(struct growing *g)
 {
 	for (g->at = 0; g->at != g->m->nr;) {

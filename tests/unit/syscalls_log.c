@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where system calls are known from, and how a log of them is told. */
+/* The sources of system calls, and the log of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -330,7 +330,8 @@ static void tracepoints_of_threads(void **state)
 	(void)state;
 }
 
-/* Where a tracepoint tells who runs: two threads in the same call, and each has its own result. */
+/* If a tracepoint says which thread runs: two threads are in the same call, and each has its own
+ * result. */
 static void tracepoints_switch(void **state)
 {
 	struct uni_ukt_file file = { .ptr_size = 8, .defs = defs.b, .buffer = buf.b };
@@ -406,7 +407,8 @@ static void nanos(void **state)
 	(void)state;
 }
 
-/* What a resumed line adds; a line behind what the application printed; calls that -e leaves out.
+/* The additions of a resumed line; a line behind the application's output; calls that -e leaves
+ * out.
  */
 static void nanos_pieces(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the host gave a guest, in the course of a recording however long it is. */
+/* The CPU time that the host gave a guest, in the course of a recording however long it is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

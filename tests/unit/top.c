@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `top` shows, fed by hand: no guest, no terminal. */
+/* The display of `top`, fed by hand: no guest, no terminal. */
 #include "top/model.h"
 
 #include <setjmp.h>
@@ -196,7 +196,7 @@ static void test_idle_and_vcpu(void **state)
 	f->top.idle = false;
 	assert_int_equal(uni_top_again(&f->top), 0);
 	assert_rows(&f->top, "leaf 10 10; main 0 10; ");
-	/* What the vCPUs did does not depend on what is shown. */
+	/* The vCPUs' times do not depend on what is shown. */
 	assert_true(f->top.vcpus[0].guest == 1.0 && f->top.vcpus[0].idle == 0.0);
 	assert_float_equal(f->top.vcpus[1].idle, 100.0 / 110.0, 1e-9);
 	assert_true(f->top.vcpus[1].stolen < 0.0 && f->top.vcpus[1].exits < 0.0);
@@ -409,7 +409,7 @@ static void test_streams(void **state)
 	uni_say_quality(&p, &f->top);
 	assert_string_equal(p.v[3], "never stopped");
 	assert_string_equal(p.v[4], "host 1.5 us/sample");
-	/* What samples cost a guest that makes them itself is no cost of the host's. */
+	/* If a guest makes its own samples, their cost is no cost of the host. */
 	f->status.inside = true;
 	refresh(f, 114 * SEC);
 	uni_say_quality(&p, &f->top);

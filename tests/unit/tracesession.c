@@ -78,7 +78,8 @@ static void test_losses(void **state)
 	struct uni_recorder *r = open_session(p, &out);
 	struct packet one = make(5, 100, 4, 3), two = make(6, 104, 2, 5), late = make(9, 120, 6, 4);
 
-	/* Of 14 words that are missing 5 are no events, of 4 more 2 (8 of them were in `late`). */
+	/* 14 words are missing, 5 of them no events. 4 more are missing, 2 of them no events.
+	 * (`late` has 8 of them.) */
 	one.head.extra_before = one.head.extra_after = two.head.extra_before = 20;
 	two.head.extra_after = 21;
 	late.head.extra_before = 26;
@@ -274,7 +275,7 @@ static void test_clock_ns(void **state)
 	assert_true(uni_record_clock_ns(&c, UINT64_MAX) > 7000000000000000000ull);
 }
 
-/* Of one CPU, and a host without a counter. */
+/* Resets the clock to one CPU, and a host without a counter. */
 static void forget(struct uni_tclock *c)
 {
 	assert_int_equal(uni_tclock_open(c, 0, 1, NULL, NULL), 0);
@@ -360,8 +361,8 @@ static void test_hosts_clock(void **state)
 	uni_tclock_close(c);
 }
 
-/* Wide points tell less of a frequency than who knows it; but no points are so wide that a guest's
- * which is three times too much would be believed. */
+/* Points far apart say less of a frequency than a source that knows it. But no points are so wide
+ * that a guest's frequency, three times too high, is believed. */
 static void test_known_frequencies(void **state)
 {
 	struct uni_tclock clock = { 0 }, *c = &clock;
@@ -405,7 +406,7 @@ static void test_known_frequencies(void **state)
 	uni_tclock_result(c, &wrong, 0, &r);
 	assert_in_range(r.hz, own - own / 100, own + own / 100);
 	assert_in_range(r.error_ns, 1000, UNI_NSEC_PER_SEC);
-	/* Of a counter that is slowed down. */
+	/* A counter that is slowed down. */
 	at[1].cycles = 123456789 + own / 2000;
 	at[1].to_ns -= 100; /* sharper */
 	uni_tclock_add(c, 0, &at[1]);

@@ -17,7 +17,7 @@ static void put(struct uni_tstore *s, struct make *m, unsigned cpu)
 	assert_int_equal(uni_tstore_put(s, cpu, make_head(c), (c->nr - c->packet) * 8), 0);
 }
 
-/* What is taken is told, and then as if the trace ended there. */
+/* Takes from the store until *until, and prints the events as if the trace ended there. */
 static void expect_taken(
 	struct uni_tstore *s, const struct make *m, const uint64_t *until, const char *want)
 {
@@ -96,8 +96,8 @@ static void whole_records(void **state)
 	(void)state;
 }
 
-/* Another session begins in the middle of a sub-buffer: its part is shorter than what was put of
- * it, and what is left out between them is not missing. */
+/* Another session begins in the middle of a sub-buffer. Its part is shorter than what was put of
+ * it, and the bytes left out between them are not missing. */
 static void another_session(void **state)
 {
 	struct uni_tstore *s;

@@ -70,7 +70,7 @@ static void theirs(void **state)
 	(void)state;
 }
 
-/* What ends anywhere before the buffer is refused, with a word. */
+/* A file that ends anywhere before the buffer is refused, with a word. */
 static void cut(void **state)
 {
 	const size_t buffer = sizeof(FIVE_P4) - 1 - sizeof("buffer\x94.") + 1;

@@ -129,7 +129,7 @@ static void strings(void **state)
 	expect_message(8, "\"0123456789012345678901234567890123456789"
 			  "0123456789012345678901234567890123456789\"     right|      |cu 9");
 
-	/* What a guest wrote is no text that a terminal may see. */
+	/* A guest's text must not reach a terminal as it is. */
 	reset();
 	ukt_define(&defs, 8, "tp", "%s", "s", 8);
 	at = ukt_begin(&buf, 5, 8, 8);

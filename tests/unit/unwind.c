@@ -169,7 +169,7 @@ static void zero_is_no_root_without_evidence(void **state)
 	close_fixture(&f);
 }
 
-/* What marks the end in code: a frame pointer that is set to 0 and was not saved before. */
+/* Code marks the end by a frame pointer that is set to 0 and was not saved before. */
 static void code_that_marks_the_end(void **state)
 {
 	bool (*x86)(const uint8_t *, size_t) = uni_arch_x86_64.clears_fp;

@@ -313,7 +313,7 @@ static void what_calls_look_like(void **state)
 		assert_false(after_call(none[i], 0x1004, &target));
 }
 
-/* What changes x30 on the way to a return keeps it from being believed. */
+/* If x30 changes on the way to a return, it is not believed. */
 static void x30_that_is_loaded(void **state)
 {
 	static const uint32_t loads[] = { LDR_LR, MOV_LR, LDP_POST, BLR };

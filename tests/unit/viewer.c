@@ -180,7 +180,7 @@ static void tokens_differ(void **state)
 	uni_viewer_destroy(b);
 }
 
-/* Who reads old data keeps them; then they are released, each once. */
+/* A thread that reads old data keeps them; then they are released, each once. */
 static void data(void **state)
 {
 	struct maker first, second;

@@ -81,7 +81,7 @@ static void hidden_guests_are_seen(void **state)
 	assert_true(c.confidential);
 	PARSE("cloud-hypervisor", "c\0--platform\0tdx=on\0--kernel\0k", &c);
 	assert_true(c.confidential);
-	/* What the guest is told or called is no option. */
+	/* Words for the guest, and names, are no options. */
 	PARSE("qemu-system-x86_64", "q\0-append\0sev-guest\0-name\0tdx-guest", &c);
 	assert_false(c.confidential);
 	PARSE("qemu-system-x86_64", "q\0-readconfig\0/etc/x", &c);
@@ -287,8 +287,8 @@ static int find_ram(struct vm *vm, size_t nr_regs, struct uni_gmem **m,
 	return uni_vmm_ram_attach(getpid(), &opts, m, info, err);
 }
 
-/* The image as a loader keeps it: whole, at the right offset in its page, and too near the start
- * of its mapping for GPA 0 to be there. */
+/* The image as a loader keeps it: whole, and at the right offset in its page. It is too near the
+ * start of its mapping for GPA 0 to be there. */
 static uint8_t *loader_copy(const struct vm *vm)
 {
 	uint8_t *p = pages(4 * PAGE);

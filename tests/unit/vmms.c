@@ -65,7 +65,7 @@ static void libvirt_starts_qemu(void **state)
 	assert_int_equal(c.default_mem_bytes, 0);
 }
 
-/* What -qmp is short for. */
+/* The long form of -qmp. */
 static void monitors_by_chardev(void **state)
 {
 	static const struct {

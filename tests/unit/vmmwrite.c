@@ -124,7 +124,7 @@ static void shared_code_that_the_vmm_protects(void **state)
 	assert_memory_equal(ram, want, sizeof(want));
 }
 
-/* What nobody can write is refused, and what came before it is as it was. */
+/* A write to memory that nobody can write is refused, and the bytes before it are as they were. */
 static void a_file_that_is_sealed(void **state)
 {
 	_cleanup_close_ int fd = memfd_create("ram", MFD_CLOEXEC | MFD_ALLOW_SEALING);

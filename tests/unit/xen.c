@@ -251,7 +251,7 @@ static void knows_who_waits(void **state)
 	uni_target_detach(t);
 }
 
-/* Where the code can be read, only a vCPU behind an instruction that waits is asked about. */
+/* If the code can be read, only a vCPU behind an instruction that waits is asked about. */
 static void asks_where_it_may_wait(void **state)
 {
 	/* nop, nop, hlt; syscall; vmcall; vmmcall; nop */

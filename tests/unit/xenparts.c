@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is known of Xen's layouts: an arm64 vCPU's context, the stubs of the hypercall page. */
+/* The known parts of Xen's layouts: an arm64 vCPU's context, the stubs of the hypercall page. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ static void decodes_arm(void **state)
 	assert_int_equal(r.state, UNI_VCPU_OFFLINE);
 }
 
-/* What xenctx shows besides; offsets of the header counted by hand. */
+/* The other values that xenctx shows; offsets of the header counted by hand. */
 static void decodes_more(void **state)
 {
 	uint8_t ctx[5168] = { 0 };

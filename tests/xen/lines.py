@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Is the time of functions that each print one line a call as their numbers of calls are?
+"""Is the time of functions that each print one line a call in proportion to their numbers of calls?
 
 usage: lines.py SESSION FUNCTION=PERCENT...
-Against the calls that the guest itself counted between the first and the last copy of its books,
-which are to be PERCENT of all within one point; samples as in judge.py.
+The guest itself counts the calls between the first and the last copy of its books. They are to be
+PERCENT of all within one point; samples as in judge.py.
 """
 import math
 import pathlib

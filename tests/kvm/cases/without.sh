@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh disable=SC2154
 # limit: 600
-# A kernel where the programs do not load: doctor says no and why, ls names the other way, and record takes
-# it. Last of all cases: a lockdown is for good.
+# A kernel where the programs do not load. doctor says no and why, ls names the other way, and record takes it. Last of all cases: a
+# lockdown is for good.
 jit=/proc/sys/net/core/bpf_jit_enable
 ls_says() { # WORDS
 	shows "$1" uniscope ls && awk -v pid="$pid" '$1 == pid && / kvm  *stopped for each sample/ { ok = 1 } END { exit !ok }' "$T/said"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What Nanos keeps of its threads, in structures of the same names and members. */
+/* The structures in which Nanos keeps its threads, with the same names and members. */
 #include <stddef.h>
 #include <stdint.h>
 

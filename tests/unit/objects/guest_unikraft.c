@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What Unikraft keeps of its threads, in structures of the same names and members but, on purpose,
- * not always at the same places. -DNO_AUXSP: as before 0.17. -DNO_NAME: a version to come.
+ * The structures in which Unikraft keeps its threads, with the same names and members but, on
+ * purpose, not always at the same places. -DNO_AUXSP: as before 0.17. -DNO_NAME: a version to come.
  */
 #include <stddef.h>
 #include <stdint.h>

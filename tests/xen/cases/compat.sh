@@ -26,7 +26,7 @@ traces() { # TYPE
 	echo "$dom" >"$out/dom-$1"
 }
 left_running() { xl domid "$name" && [ "$(state "$dom" | tr -d rb)" = "" ]; }
-# Of a vCPU that stands still, the registers are those that Xen's own xenctx shows, all of them.
+# The registers of a vCPU that stands still: the same as those of Xen's own xenctx, all of them.
 registers() {
 	sed -n '/^flags/,/^dr7/p'
 }

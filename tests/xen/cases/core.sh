@@ -2,9 +2,9 @@
 # shellcheck shell=sh disable=SC2154
 # boot: dump
 # limit: 600
-# What `xl dump-core` wrote of a paused PVH domain shows the stacks that the domain has. It goes through the
-# whole address space below 4 GiB, which takes minutes in QEMU: by hand, tests/e2e/xen.sh BUILD SRC dump. Of a
-# PV guest that publishes no list of its frames, as ours, xl writes none.
+# `xl dump-core` of a paused PVH domain shows the stacks that the domain has. It goes through the whole address space below 4 GiB,
+# which takes minutes in QEMU: by hand, tests/e2e/xen.sh BUILD SRC dump. xl writes no core of a PV guest that publishes no list of
+# its frames, such as ours.
 same() { # TYPE VCPUS APP
 	name=$CASE-$1-$3 core=$T/$1.core
 	start "$name" -t "$1" -s "$2" -m 32 "$3" loop=1 || return 1

@@ -2,8 +2,8 @@
 # shellcheck shell=sh disable=SC2154
 # boot: domu
 # limit: 500
-# A Linux domain without privileges profiles another domain, which grants it the page of its port:
-# from inside that guest, of which it sees nothing else. What it recorded comes out through its
+# A Linux domain without privileges profiles another domain from inside that guest. The guest grants
+# it the page of its port; it sees nothing else of the guest. The recording comes out through its
 # console, for judge/domu.sh.
 app=trace-shares-gcc-fp
 image=/usr/local/bin/xen-$app.elf

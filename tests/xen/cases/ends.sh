@@ -2,7 +2,7 @@
 # shellcheck shell=sh disable=SC2154
 # boot: count
 # limit: 300
-# A domain ends while it is recorded: the recording ends with it, by exit status 0, keeps what it
+# A domain ends while it is recorded. The recording ends with it, with exit status 0, keeps what it
 # has, and says in one line what happened. Nothing of the domain is left.
 recording() { # WHAT GUEST-OPTION...: a guest, and a recording that has begun; $pid. Then its app.
 	name=$CASE-$1 session=$T/$1.uniscope

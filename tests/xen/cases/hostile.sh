@@ -2,9 +2,9 @@
 # shellcheck shell=sh disable=SC2154
 # boot: count
 # limit: 300
-# Guests with broken stacks and page tables, those of tests/e2e/hostile.sh that Xen could make a
-# difference to: a recording ends by
-# status 0 and says why chains end (judged outside), and the guest runs on.
+# Guests with broken stacks and page tables: those of tests/e2e/hostile.sh for which Xen could make
+# a difference. A recording ends with status 0 and says why chains end (judged outside), and the
+# guest runs on.
 lives() { xl domid "$name" && [ "$(state "$name" | tr -d rb)" = '' ]; }
 hostile() { # TYPE VCPUS MODE
 	name=$CASE-$3 session=$out/$3.uniscope

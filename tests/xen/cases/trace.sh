@@ -2,8 +2,8 @@
 # shellcheck shell=sh disable=SC2154
 # boot: count
 # limit: 300
-# Tracing in a domain: its code is patched while it is paused, its rings are read by foreign mapping,
-# also when it is dead. And pages that a guest grants, named in xenstore as MirageOS does.
+# Tracing in a domain: its code is patched while it is paused. Its rings are read by foreign mapping, also when it is dead. And
+# pages that a guest grants, named in xenstore as MirageOS does.
 app=trace-traced-gcc-fp
 runs() { # a domain that runs uses time
 	before=$(used) && usleep 300000 && [ "$(used)" != "$before" ] && [ "$(state "$dom" | tr -d rb)" = '' ]
@@ -49,8 +49,8 @@ bad_grants() {
 		[ "$(wc -l <"$T/said")" -eq 1 ] || return
 	done
 }
-# A guest with a ring as MirageOS has it, which it grants itself and names in xenstore itself: from its
-# grants to the threads that are seen. Also when it has ended and is preserved.
+# A guest with a ring as MirageOS has it: the guest grants it and names it in xenstore itself. From its grants to the threads that
+# are seen. Also when it has ended and is preserved.
 mirage() { # TYPE
 	name=$CASE-mirage-$1
 	dom=$(guest -n "$name" -t "$1" -o 'on_poweroff="preserve"' mirage rounds=20) && wait_for 60 ended_so || return

@@ -2,8 +2,8 @@
 # shellcheck shell=sh disable=SC2154
 # boot: count
 # limit: 300
-# A domain that counts its own calls is traced from before the first to after the last: records and lost
-# events are compared with its books outside. And one is destroyed, or powers itself off, while it is traced.
+# A domain that counts its own calls is traced from before the first to after the last. Records and lost events are compared with
+# its books outside. And one is destroyed, or powers itself off, while it is traced.
 app=trace-traced-gcc-fp where=$out
 tracing() { # SESSION GUEST-OPTION...: a guest that waits, and a recording of its calls; $dom, $pid
 	session=$where/$1.uniscope name=$CASE-$1
