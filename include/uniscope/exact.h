@@ -42,10 +42,10 @@ enum uni_exact_mode {
 enum uni_exact_state {
 	UNI_EXACT_RUNS = 1,
 	UNI_EXACT_ENDED = 2,   /* QEMU ended by itself or was asked to */
-	UNI_EXACT_REACHED = 3, /* the plugin ended QEMU where it was told to */
+	UNI_EXACT_REACHED = 3, /* the plugin ended QEMU at the given place */
 };
 
-/* Counts of what the plugin saw, and of what it could not be sure of. */
+/* Counts of the plugin's events, and of those that it could not be sure of. */
 enum uni_exact_stat {
 	UNI_EXACT_CALLS,      /* of the image's code, by call instructions and by tail calls */
 	UNI_EXACT_TAIL_CALLS, /* of these */
@@ -75,14 +75,14 @@ struct uni_exact_header {
 	uint64_t stat[UNI_EXACT_STATS];
 };
 
-/* Function 0 is code of no function that is known. */
+/* Function 0 is code of no known function. */
 struct uni_exact_function {
-	uint64_t start, end; /* end 0: its start was called, that is all there is to know */
+	uint64_t start, end; /* end 0: nothing but its start is known, from a call */
 };
 
 /*
- * Node 0 is the root, of function 0: what ran before the image's first instruction. A node's parent
- * comes before it.
+ * Node 0 is the root, of function 0: code that ran before the image's first instruction. A node's
+ * parent comes before it.
  */
 struct uni_exact_node {
 	uint32_t parent, function;
