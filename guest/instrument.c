@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* For toolchains that know no other way: -finstrument-functions calls these two at each function's
- * start and end. Always on, so control.enable, which the guest turns off where it wants that, is
- * all there is; a function's inlined ones are traced as well. Modes, minimum duration and depth are
- * those of the control. */
+ * start and end. They are always compiled in; the guest can only clear control.enable. Inlined
+ * functions are traced as well. Modes, minimum duration and depth are those of the control. */
 #include "uniscope/trace.h"
 
 #include "cpu.h"

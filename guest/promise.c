@@ -74,7 +74,7 @@ void uni_promise_three(unsigned kind, uint64_t a, uint64_t b, uint32_t c)
 		put(kind, words, 3);
 }
 
-/* The text behind `nr` words; how many words it all is. */
+/* Puts the text behind `nr` words; returns how many words there are then. */
 static unsigned add_text(uint64_t *words, unsigned nr, const char *text)
 {
 	unsigned len = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of threads and promises that are open now (struct uni_trace_promises), for a recording
- * that begins when something hangs already. Places are found by hashing, and the next ones after.
- * Whoever finds the table busy leaves it as it is and counts that: an interrupt cannot wait for
- * what it interrupted. */
+ * that begins when something already hangs. Places are found by hashing, and the next ones after.
+ * Whoever finds the table busy leaves it as it is and counts that: an interrupt cannot wait for the
+ * code that it interrupted. */
 #include "uniscope/promise.h"
 
 #include "machine.h"
@@ -33,7 +33,7 @@ static struct uni_trace_promise *find(uint64_t id)
 	return (void *)0;
 }
 
-/* Its place, or a new one; NULL: there is no room. */
+/* The place of `id`, or a new one; NULL: there is no room. */
 static struct uni_trace_promise *know(uint64_t id)
 {
 	struct uni_trace_promise *p = find(id);
@@ -57,7 +57,7 @@ static struct uni_trace_promise *know(uint64_t id)
 	return p;
 }
 
-/* Those behind it that were put off by it move up, so that no search ends too early. */
+/* Entries behind it that collided with it move up, so that no search ends too early. */
 static void forget(struct uni_trace_promise *p)
 {
 	uint32_t mask = table->room - 1, hole = (uint32_t)(p - places());

@@ -28,8 +28,8 @@ struct uni_trace_head uni_trace_head __attribute__((aligned(64)));
 struct uni_trace_cpu uni_trace_cpu0;
 #endif
 
-/* Full, with nothing to go on with: every hook leaves by its slow way, and writes nothing. That
- * CPUs share it does not matter, for nothing of it is read but what never changes. */
+/* A full area without a next sub-buffer: every hook leaves by its slow way, and writes nothing.
+ * CPUs can share it, because its fields that are read never change. */
 struct uni_trace_cpu uni_trace_early = { .wptr = SUB_MASK - 7, .self = (uint64_t)&uni_trace_early };
 
 static struct uni_trace_sub *sub_of(uint64_t wptr)
@@ -37,7 +37,8 @@ static struct uni_trace_sub *sub_of(uint64_t wptr)
 	return (struct uni_trace_sub *)(wptr & ~SUB_MASK);
 }
 
-/* A sub-buffer that can be written from now on, or 0: one that has an unwritten record is left. */
+/* Returns a sub-buffer that can be written from now on, or 0: a sub-buffer with an unwritten record
+ * is skipped. */
 static uint64_t make_ready(struct uni_trace_cpu *c, uint64_t seq)
 {
 	const struct uni_trace_ring *r = &rings[c->cpu];
@@ -108,8 +109,8 @@ static int thaw(struct uni_trace_cpu *c)
 	return 1;
 }
 
-/* From begin to end nothing freezes or thaws this CPU's ring: what interrupts leaves that to the
- * one that was interrupted. */
+/* From begin to end nothing freezes or thaws this CPU's ring: an interrupt leaves that to the code
+ * that it interrupted. */
 static uint32_t hold_begin(struct uni_trace_cpu *c)
 {
 	uint32_t was = *(volatile uint32_t *)&c->held;
@@ -126,7 +127,7 @@ static void hold_end(struct uni_trace_cpu *c, uint32_t was)
 	uni_machine_release();
 }
 
-/* The CPU's ring stops, or goes on, as the head says; by this CPU alone. */
+/* Stops the CPU's ring, or lets it go on, as the head says. Only this CPU calls it. */
 static void settle(struct uni_trace_cpu *c)
 {
 	const volatile uint32_t *frozen = &uni_trace_head.frozen;
@@ -140,7 +141,7 @@ static void settle(struct uni_trace_cpu *c)
 		if (want)
 			freeze(c);
 		else if (thaw(c))
-			*(volatile uint32_t *)&c->hi = ~0u; /* what told the time found no room */
+			*(volatile uint32_t *)&c->hi = ~0u; /* the SYNC found no room */
 		hold_end(c, 0);
 	} while (*frozen != want);
 }
@@ -182,8 +183,8 @@ static int next_sub(struct uni_trace_cpu *c, uint64_t wptr)
 	return 1;
 }
 
-/* The ring goes on behind `wptr`, whose sub-buffer has no room for what comes. Returns whether it
- * is worth another try. */
+/* The ring goes on behind `wptr`, whose sub-buffer has no room for the next record. Returns whether
+ * it is worth another try. */
 static int move_on(struct uni_trace_cpu *c, uint64_t wptr)
 {
 	uint32_t was = hold_begin(c);
@@ -196,15 +197,16 @@ static int move_on(struct uni_trace_cpu *c, uint64_t wptr)
 
 static void tell_time(struct uni_trace_cpu *c);
 
-/* Counted where the record lies, which cannot be closed before it is written. If the ring moved on
- * since, by what interrupted, the sub-buffer that is written now began without it. */
+/* Counts the words where the record lies; that sub-buffer cannot be closed before the record is
+ * written. If an interrupt moved the ring on since, the sub-buffer that is written now began
+ * without them. */
 void uni_trace_extra(struct uni_trace_cpu *c, uint64_t at, uint64_t extra)
 {
 	if (uni_machine_fetch_add(&sub_of(at)->extra_after, extra) & UNI_TRACE_EXTRA_GONE)
 		uni_machine_fetch_add(&sub_of(*(volatile uint64_t *)&c->wptr)->extra_before, extra);
 }
 
-/* Room for `bytes`, and the time it was given at; 0 if there is none. */
+/* Reserves `bytes`, and reads the time; returns 0 if there is no room. */
 static uint64_t reserve(struct uni_trace_cpu *c, uint64_t bytes, uint64_t *now_ret, int any_time)
 {
 	for (;;) {
@@ -235,7 +237,7 @@ static int write(
 	if (!at)
 		return -1;
 	if (nr)
-		uni_trace_extra(c, at, nr + (any_time != 0)); /* what tells the time is no event */
+		uni_trace_extra(c, at, nr + (any_time != 0)); /* a SYNC is no event */
 	for (unsigned i = 0; i < nr; i++)
 		to[1 + i] = words[i];
 	to[0] = (uint32_t)now | first << 32;
@@ -262,7 +264,8 @@ static void tell_time(struct uni_trace_cpu *c)
 	uint64_t words[2] = { now, told_with_time() };
 	uint64_t frozen = c->frozen;
 
-	/* A frozen ring had no room for it, but goes on since: then it has yet to be told. */
+	/* A frozen ring had no room for it. If the ring goes on since, the SYNC still has to be
+	 * written. */
 	if (write(c, (uint64_t)UNI_TRACE_SYNC | 2 << 4, words, 2, 1) && frozen &&
 		!*(volatile uint64_t *)&c->frozen)
 		return;

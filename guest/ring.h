@@ -8,18 +8,17 @@
 /* A record whose first word's upper half is `first` (id, payload). Returns -1 if it was lost. */
 int uni_trace_write(struct uni_trace_cpu *c, uint64_t first, const uint64_t *words, unsigned nr);
 
-/* `bytes` at `at` are written now: the last ones close the sub-buffer. Negative: they are not
- * again. */
+/* `bytes` at `at` are written now: the last ones close the sub-buffer. If `bytes` is negative, they
+ * are taken back. */
 void uni_trace_written(uint64_t at, int32_t bytes);
 
-/* The record at `at`, none of whose bytes is written yet, has `extra` words that are no events. */
+/* The record at `at` has `extra` words that are no events. None of its bytes is written yet. */
 void uni_trace_extra(struct uni_trace_cpu *c, uint64_t at, uint64_t extra);
 
 /* Its last byte is written: the host may take it. */
 void uni_trace_close(struct uni_trace_sub *s);
 
-/* Each CPU tells the whole time, the epoch and the gaps before its next record, and looks whether
- * its ring is to stop. */
+/* Each CPU writes a SYNC before its next record, and checks whether its ring is to stop. */
 void uni_trace_ask_all(void);
 
 /* Architecture: fills kinds and hooks; any address of the traced text. */

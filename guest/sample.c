@@ -17,7 +17,7 @@
 _Static_assert(UNI_SAMPLE_DEPTH >= 1 && WORDS < 4096, "a record's length has 12 bits");
 
 static struct uni_trace_sampler *own;
-static volatile uint8_t is_on; /* ticks came while samples were wanted, since they were not */
+static volatile uint8_t is_on; /* ticks have come while samples were wanted */
 
 uint32_t uni_sample_hz(void)
 {
@@ -45,7 +45,8 @@ static int readable(const struct uni_sample_at *s, uint64_t at)
 	return at >= s->stack_low && at < s->stack_high && s->stack_high - at >= 16 && at % 8 == 0;
 }
 
-/* The chain behind the leaf, from frame pointers alone. Returns how many, and why it ends. */
+/* Fills in the chain behind the leaf, from frame pointers alone. Returns how many frames, and why
+ * it ends. */
 static unsigned walk(const struct uni_sample_at *s, uint64_t *pc, uint32_t *end)
 {
 	uint64_t fp = s->fp, below = s->sp;
@@ -108,7 +109,7 @@ static uint32_t random_below(uint32_t *state, uint32_t n)
 	return (uint32_t)((uint64_t)x * n >> 32);
 }
 
-/* How many of so many ticks are the ones of their N. */
+/* How many of `ticks` ticks make a sample, one in each N. */
 static uint32_t due(struct uni_trace_sampler *of, uint32_t n, uint64_t ticks)
 {
 	uint32_t nr = 0, at;
@@ -130,7 +131,7 @@ static uint32_t due(struct uni_trace_sampler *of, uint32_t n, uint64_t ticks)
 
 /*
  * Ticks that should have come since the last one and did not: interrupts were off, or the host ran
- * something else. The time is that of what was interrupted, so they count with this one.
+ * something else. The interrupted code had that time, so they count with this tick.
  */
 static uint64_t missed(struct uni_trace_sampler *of, uint32_t hz, uint64_t now)
 {
@@ -156,7 +157,7 @@ void uni_sample_leave_out(uint64_t cycles)
 		of->last += cycles;
 }
 
-/* The time in which nobody wanted samples is nobody's. */
+/* Time in which nobody wanted samples belongs to no sample. */
 static void went_off(void)
 {
 	is_on = 0;

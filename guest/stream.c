@@ -72,7 +72,7 @@ static void make_nonce(struct uni_stream *s)
 
 static void forget(struct uni_stream *s)
 {
-	thaw(s); /* who is gone needs it no more */
+	thaw(s); /* the host that froze it is gone */
 	s->proved = s->greeted = 0;
 	s->last_id = 0;
 	clear(&s->secrets, sizeof(s->secrets));
@@ -279,7 +279,7 @@ static void pass_over(struct uni_stream *s, uint32_t checked)
 	uni_stream_copy(s->in.bytes, s->in.bytes + at, s->in_size);
 }
 
-/* Bytes that are missing before more can be said; 0: a request was dealt with. */
+/* Returns how many bytes are missing before the next step; 0: a request was handled. */
 static uint32_t take(struct uni_stream *s)
 {
 	const struct uni_stream_frame *f = &s->in.frame;
@@ -357,7 +357,7 @@ int uni_stream_poll(struct uni_stream *s, unsigned most)
 	uint64_t begin = uni_machine_time(), hz = uni_trace_head.tsc_hz;
 	int more;
 
-	if (s->busy) /* what was interrupted goes on with it */
+	if (s->busy) /* the interrupted code goes on with it */
 		return 0;
 	s->busy = 1;
 	uni_machine_release();

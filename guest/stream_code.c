@@ -2,7 +2,7 @@
 /* Checksum and keyed hash of the stream protocol; freestanding, for the guest and the host. */
 #include "uniscope/stream.h"
 
-/* Four bits at a time: a table of sixteen words is all that a guest is asked for. */
+/* Four bits at a time: the guest needs a table of sixteen words only. */
 uint32_t uni_stream_crc(uint32_t crc, const void *data, uint64_t size)
 {
 	/* x^28 ... in the reflected polynomial 0x82f63b78 (Castagnoli). */

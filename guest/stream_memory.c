@@ -121,8 +121,8 @@ static int kind_of_site(const uint8_t *bytes, uint64_t va)
 	return NO_SITE;
 }
 
-/* A nop of five bytes may also be there to align something. Behind an endbr64 of four bytes, or at
- * the place itself, as compilers differ. */
+/* A nop of five bytes may also be there to align something. An entry is at the place itself, or
+ * behind an endbr64 of four bytes, as compilers differ. */
 static int is_entry(const struct uni_stream_config *c, uint64_t va)
 {
 	for (uint64_t i = 0; i < c->nr_entries; i++) {

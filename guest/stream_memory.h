@@ -9,7 +9,7 @@
 
 typedef uint64_t __attribute__((may_alias)) uni_stream_word;
 
-/* Forward, which is also right where bytes move down. */
+/* Copies forward, which is also right if bytes move down. */
 static inline void uni_stream_copy(void *to, const void *from, uint64_t size)
 {
 	volatile uint8_t *t = to;
@@ -36,8 +36,8 @@ static inline uint8_t *uni_stream_body_out(struct uni_stream *s)
 }
 
 /*
- * The requests that are answered from the guest's memory, or write to it. `size` bytes of body came
- * in; *size_ret is how many the answer has. Return enum uni_stream_status.
+ * Requests that read the guest's memory, or write to it. `size` bytes of body came in; *size_ret is
+ * the size of the answer. They return enum uni_stream_status.
  */
 unsigned uni_stream_on_read(struct uni_stream *s, uint32_t size, uint32_t *size_ret);
 unsigned uni_stream_on_patch(struct uni_stream *s, uint32_t size, uint32_t *size_ret);

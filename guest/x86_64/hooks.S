@@ -4,7 +4,7 @@
  * Entry: `call` in place of the 5-byte nop at a function's start (-mfentry, or
  * -fpatchable-function-entry=5). Every argument register is live, rax (number of vector arguments)
  * and r10 (static chain) too: only r11 is free. The return address is function + 5, or + 9 behind
- * an ENDBR: of an aligned function its low nibble is the record's id.
+ * an ENDBR. If the function is aligned, its low nibble is the record's id.
  *
  * Exit: `jmp` in place of `ret` (-mfunction-return=thunk-extern). rax, rdx and vector registers may
  * hold the value; the code was built with -fno-ipa-ra, so other caller-saved registers are free.
@@ -41,7 +41,7 @@
 
 /* --- entry ------------------------------------------------------------------------------------ */
 
-/* id: what the record has, where that is not the return address's low nibble */
+/* id: the record's id, if it is not the return address's low nibble */
 .macro entry id
 	if_off	3f
 	push	%rax
@@ -72,12 +72,12 @@ function uni_trace_entry
 	entry
 end uni_trace_entry
 
-/* No exit will come: the record says so, for rings outlive a change of mode. */
+/* No exit will come. The record says so, because rings outlive a change of mode. */
 function uni_trace_entry_only
 	entry	UNI_TRACE_ID_CALL
 end uni_trace_entry_only
 
-/* Also of a function that is not aligned, whose address leaves no room for an id. */
+/* Also for a function that is not aligned, whose address leaves no room for an id. */
 function uni_trace_entry_any
 	if_off	3f
 	deeper	3f

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* x86_64's part of the tracer that is no hot path. */
+/* The part of the tracer for x86_64 that is no hot path. */
 #include "uniscope/trace.h"
 
 #include "cpu.h"
@@ -60,7 +60,8 @@ void uni_trace_slow_entry(const struct saved *s)
 		extended(UNI_TRACE_CLASS_ENTRY, &entry, 1);
 }
 
-/* Nothing is recorded from here on, until a trigger starts it again: readers have to know. */
+/* Nothing is recorded from here on, until a trigger starts it again: the record tells readers
+ * so. */
 void uni_trace_slow_last(const struct saved *s)
 {
 	uint64_t function = (uint32_t)s->r11 - 5;
@@ -89,7 +90,7 @@ void uni_trace_slow_value(const struct saved *s)
 	extended(UNI_TRACE_CLASS_EXIT_VALUE, words, 3);
 }
 
-/* The ring moved on between a record's being taken back and the count of its words. */
+/* A record was taken back, and the ring moved on before its words were counted. */
 void uni_trace_slow_one_less(const struct saved *s)
 {
 	struct uni_trace_cpu *c = uni_trace_this_cpu();

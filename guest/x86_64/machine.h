@@ -16,7 +16,7 @@ static inline uint64_t uni_machine_time(void)
 	return (uint64_t)hi << 32 | lo;
 }
 
-/* Whether *p was `old` and is `new` now. */
+/* Returns whether *p was `old` and is `new` now. */
 static inline int uni_machine_swap(uint64_t *p, uint64_t old, uint64_t new)
 {
 	uint8_t done;
@@ -35,7 +35,7 @@ static inline uint64_t uni_machine_fetch_add(uint64_t *p, uint64_t n)
 	return n;
 }
 
-/* Whether the sum is zero now. */
+/* Returns whether the sum is zero now. */
 static inline int uni_machine_add(int32_t *p, int32_t n)
 {
 	uint8_t zero;
@@ -49,7 +49,7 @@ static inline void uni_machine_count(uint64_t *p)
 	__asm__ volatile("incq %0" : "+m"(*p)::"memory", "cc");
 }
 
-/* Stores before it are seen before stores after it: so they are on x86, the compiler is held. */
+/* Stores before it are seen before stores after it. x86 does so itself; this stops the compiler. */
 static inline void uni_machine_release(void)
 {
 	__asm__ volatile("" ::: "memory");
