@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The shared file: a sparse mapping, of which pages are used once the file system has given them.
+/* The shared file: a sparse mapping. A page is used once the file system has given it.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Blocks as QEMU translates them: what is to be known of each before it runs. */
+/* Blocks as QEMU translates them, and the facts about each that are needed before it runs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +14,8 @@ struct map {
 };
 
 /*
- * Blocks by what they are: a translation that QEMU repeats is the same block. And the addresses
- * that branches within a function lead to, whose blocks do not matter.
+ * Blocks by their contents: a translation that QEMU repeats is the same block. `steps` has the
+ * addresses that branches within a function lead to; their blocks do not matter.
  */
 static struct map known, steps, starts;
 
@@ -195,7 +195,8 @@ static void block_fill(struct block *b, const struct qemu_plugin_tb *tb, uint8_t
 			b->stops |= UINT64_C(1) << (i < 63 ? i : 63);
 	}
 	b->end = b->last + size;
-	/* QEMU shows one that goes on in the next page, and leaves it to a block of its own. */
+	/* QEMU shows an instruction that goes on in the next page, and leaves it to a block of its
+	 * own. */
 	b->is_split = (b->last & 4095) > 4096 - 16;
 	if (b->is_split) {
 		b->may_stop = true;
@@ -304,7 +305,7 @@ static void watch_end(struct qemu_plugin_insn *last)
 		qemu_plugin_register_vcpu_insn_exec_cb(last, block_ended, QEMU_CB_NO_REGS, NULL);
 }
 
-/* Behind an instruction that loads the stack pointer, the first pop tells what it is now. */
+/* The first pop behind an instruction that loads the stack pointer shows its new value. */
 static void watch_switch(const struct qemu_plugin_tb *tb)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
@@ -344,7 +345,7 @@ void block_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		count_block(tb, b);
 		return;
 	}
-	/* Only where one counter is of one vCPU. */
+	/* Only if one counter belongs to one vCPU. */
 	if (b->is_quiet && plugin.one_thread && plugin.score == NULL) {
 		qemu_plugin_register_vcpu_tb_exec_inline(
 			tb, QEMU_INLINE_ADD_U64, &b->out->count, 1);

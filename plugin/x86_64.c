@@ -143,7 +143,8 @@ static bool is_plain_0f(uint8_t op)
 	       op == 0xaf || op == 0xb3 || op == 0xb6 || op == 0xb7 || op >= 0xba;
 }
 
-/* Which of them access memory, fault or leave the block is not told one by one: most do not matter.
+/* Does not distinguish them by whether they access memory, fault or leave the block: most do not
+ * matter.
  */
 bool x86_64_may_stop(const uint8_t *bytes, size_t size)
 {
