@@ -29,13 +29,12 @@ enum uni_promise_event_kind {
 	UNI_PROMISE_READ = 1,	     /* self, whose value it took */
 	UNI_PROMISE_RESOLVE = 2,     /* self, which got its value */
 	UNI_PROMISE_FAIL = 3,	     /* self, which failed, why */
-	UNI_PROMISE_BECOME = 4,	     /* this one, that it will be what that one will be */
+	UNI_PROMISE_BECOME = 4,	     /* the one that becomes another, that other one */
 	UNI_PROMISE_LABEL = 5,	     /* which, its name */
 	UNI_PROMISE_INCREASE = 6,    /* self, by how much, the counter's name */
 	UNI_PROMISE_SWITCH = 7,	     /* the thread that runs from now on */
 	UNI_PROMISE_GC = 8,	     /* cycles of the time-stamp counter that it took until now */
-	UNI_PROMISE_SIGNAL = 9,	     /* the thread that runs from now on, because its promise was
-					resolved or signalled */
+	UNI_PROMISE_SIGNAL = 9,	     /* the thread that runs from now on, what woke it */
 	UNI_PROMISE_TRY_READ = 10,   /* self, whose value is not there: it waits from now on */
 	UNI_PROMISE_COUNTER = 11,    /* self, value, the counter's name */
 	UNI_PROMISE_READ_LATER = 12, /* who waits, for whom; self runs on */
