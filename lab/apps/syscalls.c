@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A small layer of system calls, named as Unikraft names its own. It counts them:
- * lab_traced.calls[0] has the calls of each function, and behind them the errors of each. Each call
- * is also told by tracepoints in Unikraft's layout (lab_point.h), which count in the last two.
+ * lab_traced.calls[0] has the calls of each function, and behind them the errors of each.
+ * Tracepoints in Unikraft's layout (lab_point.h) also record each call, and count in the last two.
  * hold=1: when all is done, stays to be looked at.
  */
 #include "lab.h"

@@ -59,7 +59,7 @@ static bool start_one(unsigned cpu)
 
 	ap_number = cpu;
 	ap_stack_top[cpu] = lab_stack_alloc(AP_STACK_PAGES);
-	/* How long it takes is a busy host's business. */
+	/* It takes as long as a busy host needs. */
 	for (unsigned attempt = 0; lab_vcpu_start(cpu, ap_stack_top[cpu], attempt); attempt++) {
 		if (wait_for_arrival(cpu, 10 * ms))
 			return true;

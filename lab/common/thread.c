@@ -24,7 +24,8 @@ static void link_new(struct lab_thread *t)
 	nr_threads++;
 }
 
-/* Only without a free place, so that the host sees who has ended for as long as can be. */
+/* Reuses the place of an ended thread only if no place is free, so that the host sees ended threads
+ * for as long as possible. */
 static struct lab_thread *any_exited(void)
 {
 	for (unsigned i = 0; i < nr_threads; i++) {

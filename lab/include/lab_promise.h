@@ -24,7 +24,8 @@ struct lab_condition {
 	struct lab_semaphore sem;
 };
 
-/* A place for one value: who takes from an empty one waits, and so does who puts into a full one.
+/* A place for one value. A thread that takes from an empty place waits, and so does a thread that
+ * puts into a full one.
  */
 struct lab_mvar {
 	bool full;
@@ -44,7 +45,7 @@ void lab_condition_make(struct lab_condition *c, const char *name);
 void lab_condition_broadcast(struct lab_condition *c);
 void lab_condition_wait(struct lab_condition *c);
 
-/* Semaphores of lab_thread.h whose waits and posts are told. */
+/* Semaphores of lab_thread.h that tell the tracer about waits and posts. */
 void lab_told_sem_make(struct lab_semaphore *sem, const char *name);
 void lab_told_sem_wait(struct lab_semaphore *sem);
 void lab_told_sem_post(struct lab_semaphore *sem);

@@ -58,7 +58,7 @@ void lab_tick_accept(void)
 	lab_irq_enable();
 }
 
-/* By ICR_LO alone: this interrupts who starts another vCPU, between that one's two halves. */
+/* Uses ICR_LO alone: this may interrupt the start of another vCPU between the two halves of ICR. */
 void lab_tick_others(void)
 {
 	if (lab_truth.nr_cpus > 1)

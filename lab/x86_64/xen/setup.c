@@ -122,7 +122,7 @@ uint64_t lab_setup(void)
 	uint32_t msr = hypercall_msr();
 
 	if (!msr) {
-		/* For who boots it by mistake: QEMU's isa-debug-exit. */
+		/* If somebody boots it by mistake: QEMU's isa-debug-exit. */
 		lab_outl(0xf4, LAB_EXIT_FAIL);
 		for (;;)
 			lab_relax();
