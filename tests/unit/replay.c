@@ -266,8 +266,8 @@ static void nothing_is_written_twice(void **state)
 	uint64_t first;
 
 	open_fixture(&f);
-	assert_int_equal(
-		uni_replay_writer_create(f.path, &uni_arch_x86_64, 2, f.fake.g.m, BLOCK, 0, &w, NULL),
+	assert_int_equal(uni_replay_writer_create(
+				 f.path, &uni_arch_x86_64, 2, f.fake.g.m, BLOCK, 0, &w, NULL),
 		0);
 	for (unsigned i = 0; i < 2000; i++) /* enough to make its table grow */
 		uni_replay_writer_block(w, (uint64_t)i * BLOCK, block);
