@@ -55,7 +55,7 @@ for c in $commands $compat; do
 		grep -qF "uniscope\\-$(echo "$page" | sed 's/-/\\-/g') (1)" "$MAN/uniscope.1" || echo "$c is not in uniscope(1)" >>"$T/unlisted"
 done
 check "uniscope(1) has each command" sh -c "[ ! -e '$T/unlisted' ] || { cat '$T/unlisted'; false; }"
-keys=$(sed -n '/^.B kvm:pid=N/,/^Works/s/^.BR* \([a-z]*\)\( [,.]\)*$/\1/p' "$MAN/uniscope.1")
+keys=$(sed -n '/^.B kvm:pid=N/,/^.TP/s/^.BR* \([a-z]*\)\( [,.]\)*$/\1/p' "$MAN/uniscope.1")
 for k in $keys; do
 	"$U" stacks "kvm:pid=1,$k=auto" 2>&1 | grep "unknown key"
 done >"$T/keys"
