@@ -72,7 +72,7 @@ obtain() {
 
 # shellcheck disable=SC2086
 obtain $want || exit 1
-# What the test of the page asks about accessibility; without it that part skips.
+# The page's test judges accessibility by axe-core. Without it that part of the test skips.
 axe=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/uniscope-tests
 if [ "$1" = test ] && [ -z "${UNISCOPE_NO_INSTALL:-}" ] && [ ! -e "$axe/node_modules/axe-core" ] && command -v npm >/dev/null; then
 	npm install --silent --no-fund --no-audit --prefix "$axe" axe-core@4 >/dev/null 2>&1 ||
