@@ -92,11 +92,13 @@ struct uni_stream_sink {
 
 /* Counts since stream_start(). */
 struct uni_stream_stats {
-	uint64_t begin_ns;	     /* nothing was counted before; 0: not known */
-	uint64_t samples;	     /* delivered, by weight */
-	uint64_t lost;		     /* made but not kept: the ring or map was full */
-	uint64_t failed;	     /* no registers or no page tables */
-	uint64_t exits, exits_lost;  /* delivered, by weight; number of those not kept */
+	uint64_t begin_ns;	    /* nothing was counted before; 0: not known */
+	uint64_t samples;	    /* delivered, by weight */
+	uint64_t lost;		    /* made but not kept: the ring or map was full */
+	uint64_t failed;	    /* no registers or no page tables */
+	uint64_t exits, exits_lost; /* delivered, by weight; number of those not kept */
+	uint32_t turn_samples; /* it wants to be read after so many samples of a vCPU; 0: at any
+				  time */
 	uint64_t host_ns, host_runs; /* CPU time and runs of the kernel's part; 0: the kernel does
 					not count them */
 	uint32_t silent;   /* CPUs of a guest that samples itself whose timer has not called the

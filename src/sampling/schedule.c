@@ -9,9 +9,9 @@
 #define FORGET	  256 /* ticks, about, after which a long pause was a chance event */
 
 #define DRAIN_NS      200000000ull
-#define DRAIN_MIN_NS  10000000ull
+#define DRAIN_MIN_NS  20000000ull
+#define TURN_MIN_NS   10000000ull
 #define DRAIN_SAMPLES 2000.0
-#define DRAIN_TICKS   8.0 /* of a vCPU: how long ticks are regular at most, see kvm/bpf/ticks.c */
 
 /* splitmix64: the same slot always gets the same jitter, so nothing need be remembered. */
 static uint64_t mix_bits(uint64_t x)
@@ -164,11 +164,13 @@ void uni_sched_sum(const struct uni_sched *s, uint64_t until_ns, uint64_t *skipp
 	*throttled_ret = s->throttled - uni_min(ahead, s->last_throttled);
 }
 
-uint64_t uni_sched_drain_ns(double frequency, uint32_t nr_vcpus)
+uint64_t uni_sched_drain_ns(double frequency, uint32_t nr_vcpus, uint32_t turn_samples)
 {
-	double ns = uni_min(DRAIN_SAMPLES / (double)nr_vcpus, DRAIN_TICKS) * 1e9 / frequency;
+	double ns = DRAIN_SAMPLES * 1e9 / (frequency * (double)nr_vcpus);
+	double turn_ns = (double)turn_samples * 1e9 / frequency;
+	uint64_t ret = ns < (double)DRAIN_NS ? uni_max((uint64_t)ns, DRAIN_MIN_NS) : DRAIN_NS;
 
-	if (!(ns < (double)DRAIN_NS))
-		return DRAIN_NS;
-	return uni_max((uint64_t)ns, DRAIN_MIN_NS);
+	if (turn_samples == 0 || !(turn_ns < (double)ret))
+		return ret;
+	return uni_max((uint64_t)turn_ns, TURN_MIN_NS);
 }

@@ -50,8 +50,11 @@ void uni_sched_end(struct uni_sched *s, uint64_t until_ns);
 void uni_sched_sum(const struct uni_sched *s, uint64_t until_ns, uint64_t *skipped_ret,
 	uint64_t *throttled_ret);
 
-/* Interval for fetching the samples that the host's kernel took: 200 ms. If that would be more than
- * 2000 samples, it is shorter, down to 20 ms, because the kernel's buffer is bounded. */
-uint64_t uni_sched_drain_ns(double frequency, uint32_t nr_vcpus);
+/*
+ * Interval for fetching the samples that the host's kernel took: 200 ms. If that would be more than
+ * 2000 samples, it is shorter, down to 20 ms, because the kernel's buffer is bounded. A stream that
+ * must be read after turn_samples of a vCPU (0: need not) makes it shorter still, down to 10 ms.
+ */
+uint64_t uni_sched_drain_ns(double frequency, uint32_t nr_vcpus, uint32_t turn_samples);
 
 #endif

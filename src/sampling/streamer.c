@@ -17,7 +17,8 @@
 #include "sampling/watch.h"
 #include "backend/guard.h"
 
-#define COUNTS_NS   (200 * UNI_NSEC_PER_MSEC) /* reading out counts costs more */
+#define COUNTS_NS   UNI_NSEC_PER_SEC	      /* reading out counts costs more */
+#define TURN_NS	    (200 * UNI_NSEC_PER_MSEC) /* unless the stream wants to be read often */
 #define GIVE_UP_NS  (2 * UNI_NSEC_PER_SEC)    /* of nothing but errors */
 #define LOOK_NS	    (200 * UNI_NSEC_PER_MSEC) /* whether to stop, at the latest */
 #define HOLD_TRIES  40
@@ -31,6 +32,7 @@ struct guest {
 	uint32_t nr_sampled; /* with those that were plugged in */
 	uint64_t end_at_ns;  /* UINT64_MAX: none */
 	uint64_t drain_ns, next_drain_ns, next_progress_ns, next_watch_ns;
+	uint32_t turn_samples; /* see struct uni_stream_stats */
 	uint64_t own_cpu_begin_ns;
 	uint64_t failed;       /* running, but without a chain */
 	uint64_t errors_since; /* 0: the last read went well */
@@ -297,7 +299,9 @@ static uint64_t drain_period(const struct guest *g)
 {
 	const struct uni_sampler_cfg *cfg = &g->job->cfg;
 
-	return cfg->counts ? COUNTS_NS : uni_sched_drain_ns(cfg->frequency, g->nr_sampled);
+	if (cfg->counts)
+		return g->turn_samples != 0 ? TURN_NS : COUNTS_NS;
+	return uni_sched_drain_ns(cfg->frequency, g->nr_sampled, g->turn_samples);
 }
 
 /* Fetches the collected samples. False: there will be no more. */
@@ -358,12 +362,13 @@ static int prepare_watches(struct guest *g, struct uni_err *err)
 }
 
 /* The target needs the time before its first sample to get ready; it does not count. */
-static uint64_t told_begin(const struct guest *g, uint64_t asked_ns)
+static uint64_t told_begin(struct guest *g, uint64_t asked_ns)
 {
 	struct uni_stream_stats in = { 0 };
 
 	if (g->ops->stream_stats != NULL)
 		g->ops->stream_stats(g->job->t, &in);
+	g->turn_samples = in.turn_samples;
 	return in.begin_ns != 0 ? in.begin_ns : asked_ns;
 }
 

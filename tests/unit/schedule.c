@@ -195,14 +195,20 @@ static void samples_are_fetched_before_they_are_many(void **state)
 	static const struct {
 		double frequency;
 		uint32_t vcpus;
-		uint64_t ns;
-	} want[] = { { 99.0, 1, 80808080 }, { 200.0, 1, 40 * MS }, { 200.0, 200, 40 * MS },
-		{ 200.0, 500, 20 * MS }, { 500.0, 500, 10 * MS }, { 100000.0, 1, 10 * MS },
-		{ 100000.0, 64, 10 * MS }, { 10.0, 1, 200 * MS }, { 1.0, 0, 200 * MS },
-		{ 1e-9, 1, 200 * MS } };
+		uint64_t ns, turn_ns; /* and of a stream to be read after 8 samples of a vCPU */
+	} want[] = { { 99.0, 1, 200 * MS, 80808080 }, { 200.0, 200, 50 * MS, 40 * MS },
+		{ 200.0, 500, 20 * MS, 20 * MS }, { 5000.0, 2, 200 * MS, 10 * MS },
+		{ 5000.0, 4, 100 * MS, 10 * MS }, { 2000.0, 16, 62500000, 10 * MS },
+		{ 10000.0, 10, 20 * MS, 10 * MS }, { 100000.0, 64, 20 * MS, 10 * MS },
+		{ 10.0, 1, 200 * MS, 200 * MS }, { 1.0, 0, 200 * MS, 200 * MS },
+		{ 1e-9, 1, 200 * MS, 200 * MS } };
 
-	for (size_t i = 0; i < uni_array_len(want); i++)
-		assert_int_equal(uni_sched_drain_ns(want[i].frequency, want[i].vcpus), want[i].ns);
+	for (size_t i = 0; i < uni_array_len(want); i++) {
+		assert_int_equal(
+			uni_sched_drain_ns(want[i].frequency, want[i].vcpus, 0), want[i].ns);
+		assert_int_equal(
+			uni_sched_drain_ns(want[i].frequency, want[i].vcpus, 8), want[i].turn_ns);
+	}
 }
 
 static void quantiles(void **state)

@@ -157,6 +157,7 @@ void uni_kvm_stream_stats(const struct uni_kvm_stream *s, struct uni_stream_stat
 	ret->samples = s->delivered;
 	ret->lost = g->lost;
 	ret->failed = g->failed;
+	ret->turn_samples = s->cycles ? 0 : UNI_KVM_TURN_SAMPLES;
 	uni_kvm_exits_stats(s, ret);
 	uni_kvm_bpf_cost(s->bpf, &ns, &runs);
 	ns -= s->cost0_ns;

@@ -124,6 +124,8 @@ int uni_kvm_event_open(uint32_t tid, struct perf_event_attr *attr);
 int uni_kvm_ticks_open(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *v);
 /* Draws new periods for vCPUs with enough samples since the last time. */
 void uni_kvm_ticks_turn(struct uni_kvm_stream *s);
+/* With more, a tick that takes long could lock onto the guest. */
+#define UNI_KVM_TURN_SAMPLES 8
 
 /*
  * deliver.c: the chain of a number, or NULL if there is none (yet). Also delivers one record of the

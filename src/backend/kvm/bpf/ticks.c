@@ -4,10 +4,9 @@
  *
  * If a guest does the same every millisecond, ticks that are as regular would always see it at the
  * same place. The CPU's own counter is never so regular, as the kernel corrects its period all the
- * time.
- * The kernel's clock gets a new random period now and then. The clock starts anew with each, so the
- * time since the latest tick is lost. The next periods make up for that loss, and for periods that
- * were drawn too long. So a sample stands for the wanted period on average.
+ * time. The kernel's clock gets a new random period now and then. The clock starts anew with each,
+ * so the time since the latest tick is lost. The next periods make up for that loss, and for
+ * periods that were drawn too long. So a sample stands for the wanted period on average.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -20,8 +19,7 @@
 #include "base/checked.h"
 #include "backend/kvm/bpf/stream.h"
 
-#define SPREAD	     0.25 /* maximum change of a period, as a part of it */
-#define TURN_SAMPLES 8	  /* with more, a tick that takes long could lock onto the guest */
+#define SPREAD 0.25 /* maximum change of a period, as a part of it */
 
 int uni_kvm_event_open(uint32_t tid, struct perf_event_attr *attr)
 {
@@ -87,7 +85,7 @@ static void turn_period(const struct uni_kvm_stream *s, struct uni_kvm_stream_vc
 	double nr, debt, most, longer;
 
 	samples = samples_of(&s->bpf->vcpu[v->index]);
-	if (samples - t->turned < TURN_SAMPLES ||
+	if (samples - t->turned < UNI_KVM_TURN_SAMPLES ||
 		read(t->fd, &count_ns, sizeof(count_ns)) != sizeof(count_ns))
 		return;
 	nr = (double)(samples - t->turned);
