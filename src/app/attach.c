@@ -396,11 +396,12 @@ static void say_mismatch(const struct uni_attach_args *args, const struct uni_er
 	*said = true;
 }
 
-/* TCG stops a vCPU before the next block of code. */
-static int use_skid(struct uni_guest *g, struct uni_err *err)
+/* TCG stops a vCPU before the next block of code. Only samples are put right: all code is read for
+ * it. */
+static int use_skid(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
-	if (g->image == NULL || strcmp(g->info.vmm, "qemu") != 0 ||
-		strcmp(g->info.accel, "tcg") != 0)
+	if (args->no_samples || args->once || g->image == NULL ||
+		strcmp(g->info.vmm, "qemu") != 0 || strcmp(g->info.accel, "tcg") != 0)
 		return 0;
 	if (uni_skid_read(g->image, &g->skid) != 0)
 		return uni_err_nomem(err);
@@ -473,7 +474,7 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 		return rc;
 	}
 	rc = use_unwinder(g, args, err);
-	return rc == 0 ? use_skid(g, err) : rc;
+	return rc == 0 ? use_skid(g, args, err) : rc;
 }
 
 void uni_guest_close(struct uni_guest *g)
