@@ -52,3 +52,14 @@ bool uni_asked_parse(const char *method, enum uni_asked *ret)
 	}
 	return method == NULL;
 }
+
+int uni_way_needs_stop(
+	const struct uni_spec *spec, const struct uni_way_wish *wish, struct uni_err *err)
+{
+	if (wish->no_pause && wish->once)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"--no-pause: registers of %s are had only by stopping it for a moment; "
+			"`uniscope record` can do without",
+			spec->text);
+	return 0;
+}

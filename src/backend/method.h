@@ -47,6 +47,11 @@ struct uni_way_wish {
 	const char *because; /* with UNI_ASKED_AUTO: why stopping the guest is better, or NULL */
 };
 
+/* A check_wish() of targets whose registers are read by stopping them: one look without a pause is
+ * impossible. */
+int uni_way_needs_stop(
+	const struct uni_spec *spec, const struct uni_way_wish *wish, struct uni_err *err);
+
 /* A key that makes a target sample as the user wants. */
 struct uni_way_key {
 	const char *key, *value; /* NULL: no key is needed */

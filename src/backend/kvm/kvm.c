@@ -327,17 +327,6 @@ static bool kvm_claims(const struct uni_target_info *info, char *keys_ret, size_
 	return strcmp(info->accel, "kvm") == 0 && info->pid > 0;
 }
 
-static int kvm_check_wish(
-	const struct uni_spec *spec, const struct uni_way_wish *wish, struct uni_err *err)
-{
-	if (wish->no_pause && wish->once)
-		return uni_err_set(err, UNI_ENOTSUP,
-			"--no-pause: registers of %s are had only by stopping it for a moment; "
-			"`uniscope record` can do without",
-			spec->text);
-	return 0;
-}
-
 static void kvm_choose_key(
 	const struct uni_spec *spec, const struct uni_way_wish *wish, struct uni_way_key *ret)
 {
@@ -362,7 +351,7 @@ const struct uni_target_ops uni_target_kvm = {
 	.host_ways = uni_kvm_host_ways,
 	.claims = kvm_claims,
 	.choose = uni_kvm_choose,
-	.check_wish = kvm_check_wish,
+	.check_wish = uni_way_needs_stop,
 	.choose_key = kvm_choose_key,
 	.probe = kvm_probe,
 	.attach = kvm_attach,

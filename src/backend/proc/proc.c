@@ -306,17 +306,6 @@ static int on_cpu(struct uni_target *base, uint32_t vcpu, uint64_t *ret)
 	return uni_proc_times(p->pid, tid[0], ret, &waited) ? 0 : -UNI_ENOTSUP;
 }
 
-static int check_wish(
-	const struct uni_spec *spec, const struct uni_way_wish *wish, struct uni_err *err)
-{
-	if (wish->no_pause && wish->once)
-		return uni_err_set(err, UNI_ENOTSUP,
-			"--no-pause: registers of %s are had only by stopping it for a moment; "
-			"`uniscope record` can do without",
-			spec->text);
-	return 0;
-}
-
 /* Without a key: perf events, if they are permitted. */
 static void choose_key(
 	const struct uni_spec *spec, const struct uni_way_wish *wish, struct uni_way_key *ret)
@@ -336,7 +325,7 @@ const struct uni_target_ops uni_target_proc = {
 	.may_sleep = true,
 	.units = "threads",
 	.claims = proc_claims,
-	.check_wish = check_wish,
+	.check_wish = uni_way_needs_stop,
 	.choose_key = choose_key,
 	.probe = proc_probe,
 	.attach = proc_attach,
