@@ -40,7 +40,7 @@ static uint64_t tsc_at(uint64_t began_ns)
 	return 0;
 }
 
-static void look(void)
+static void look_at_ring(void)
 {
 	uint64_t tsc = uni_host_tsc();
 	struct uni_tclock_point p;
@@ -69,7 +69,7 @@ static void on_trap(int sig, siginfo_t *si, void *uc)
 	if (++traps % 97 == 0)
 		work_interrupt(3);
 	if (traps % every == 0) {
-		look();
+		look_at_ring();
 		while (uni_host_tsc() - from < CYCLES)
 			;
 	}

@@ -26,7 +26,7 @@ struct shared {
 	uint64_t torn, count;
 };
 
-static void put(void *at, uint64_t v, memory_order order)
+static void store_word(void *at, uint64_t v, memory_order order)
 {
 	atomic_store_explicit((_Atomic uint64_t *)at, v, order);
 }
@@ -68,20 +68,20 @@ static void write_sub(struct shared *s, uint64_t seq)
 	struct uni_trace_sub *sub = (void *)(s->base + seq % SUBS * UNI_TRACE_SUB_SIZE);
 	uint64_t *words = (uint64_t *)(void *)((uint8_t *)sub + UNI_TRACE_SUB_HEAD);
 
-	put(&sub->begin_seq, 0, memory_order_relaxed);
+	store_word(&sub->begin_seq, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
-	put(&sub->words_before, (seq - 1) * WORDS, memory_order_relaxed);
-	put(&sub->content_size, (UNI_TRACE_SUB_HEAD + WORDS * 8) * 8, memory_order_relaxed);
+	store_word(&sub->words_before, (seq - 1) * WORDS, memory_order_relaxed);
+	store_word(&sub->content_size, (UNI_TRACE_SUB_HEAD + WORDS * 8) * 8, memory_order_relaxed);
 	atomic_store_explicit((_Atomic int32_t *)&sub->open_bytes, 0, memory_order_relaxed);
-	put(&sub->begin_seq, seq, memory_order_release);
-	put(&s->cpu.wptr, (uint64_t)words, memory_order_release);
+	store_word(&sub->begin_seq, seq, memory_order_release);
+	store_word(&s->cpu.wptr, (uint64_t)words, memory_order_release);
 	for (size_t i = 0; i < WORDS; i++) {
 		if (s->laps)
-			put(&words[i], seq, memory_order_relaxed);
+			store_word(&words[i], seq, memory_order_relaxed);
 		else
 			words[i] = seq;
 	}
-	put(&sub->end_seq, seq, memory_order_release);
+	store_word(&sub->end_seq, seq, memory_order_release);
 }
 
 static void *write_all(void *arg)
@@ -91,11 +91,11 @@ static void *write_all(void *arg)
 	for (uint64_t seq = 1; seq <= s->count; seq++)
 		write_sub(s, seq);
 	/* One more is begun, so that the last is behind the writer. */
-	put(&((struct uni_trace_sub *)(void *)(s->base +
-					       (s->count + 1) % SUBS * UNI_TRACE_SUB_SIZE))
-			->begin_seq,
+	store_word(&((struct uni_trace_sub *)(void *)(s->base +
+						      (s->count + 1) % SUBS * UNI_TRACE_SUB_SIZE))
+			    ->begin_seq,
 		s->count + 1, memory_order_release);
-	put(&s->cpu.wptr,
+	store_word(&s->cpu.wptr,
 		(uint64_t)s->base + (s->count + 1) % SUBS * UNI_TRACE_SUB_SIZE + UNI_TRACE_SUB_HEAD,
 		memory_order_release);
 	return NULL;
