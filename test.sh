@@ -60,15 +60,15 @@ tests() {
 	return $ret
 }
 
-# What needs no guest runs beside those that do, when these leave a CPU idle.
+# Tests without guests run beside the others, when those leave a CPU idle.
 quick() {
 	bad=0 behind='nice -n 15'
 	# shellcheck disable=SC2086 # words
 	tests build-test quick --wrapper "$PWD/tests/lane.py -" $left_out \
 		--suite unit --suite fuzz --suite style --suite lint || bad=1
 	[ $mode = all ] || return $bad
-	# lld links in less than half of the time. What fuzz tests find by gcc alone they find by ASan, too; clang
-	# is here for its warnings, and for code that hangs on a compiler.
+	# lld links in less than half of the time. clang runs no fuzz tests, because ASan does; it shows its
+	# warnings, and code that depends on the compiler.
 	echo '== build: clang'
 	export CC_LD=lld
 	build build-clang clang all -Dlab=false
