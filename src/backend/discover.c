@@ -78,7 +78,7 @@ static void choose_backend(const struct reach *reach, size_t nr, struct uni_foun
 	char keys[300];
 
 	(void)snprintf(f->why, sizeof(f->why), "no backend of this build reaches it%s",
-		strcmp(f->info.vmm, "qemu") == 0 && strcmp(f->info.accel, "kvm") != 0
+		strcmp(f->info.vmm, "qemu") == 0
 			? ": start QEMU with -gdb unix:PATH,server=on,wait=off, or with -qmp"
 			: "");
 	for (size_t i = 0; i < nr; i++) {
