@@ -320,18 +320,22 @@ void uni_trace_ask_all(void)
 		((volatile struct uni_trace_cpu *)rings[i].cpu)->hi = ~0u;
 }
 
+void uni_trace_settle_all(void)
+{
+	settle(uni_trace_this_cpu());
+	uni_trace_ask_all();
+}
+
 void uni_trace_freeze(void)
 {
 	uni_trace_head.frozen = 1;
-	settle(uni_trace_this_cpu());
-	uni_trace_ask_all();
+	uni_trace_settle_all();
 }
 
 void uni_trace_thaw(void)
 {
 	uni_trace_head.frozen = 0;
-	settle(uni_trace_this_cpu());
-	uni_trace_ask_all();
+	uni_trace_settle_all();
 }
 
 void uni_trace_new_epoch(void)

@@ -21,6 +21,9 @@ void uni_trace_close(struct uni_trace_sub *s);
 /* Each CPU writes a SYNC before its next record, and checks whether its ring is to stop. */
 void uni_trace_ask_all(void);
 
+/* All rings stop or go on as head.frozen says: this CPU's now, others' with their next record. */
+void uni_trace_settle_all(void);
+
 /* Architecture: fills kinds and hooks; any address of the traced text. */
 void uni_trace_machine_init(struct uni_trace_head *h);
 uint64_t uni_trace_text(void);

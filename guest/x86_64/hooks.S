@@ -105,15 +105,15 @@ end uni_trace_entry_args
 
 /* Triggers. */
 function uni_trace_entry_start
-	movl	$1, CONTROL(UNI_TRACE_ENABLE)
+	mov	(%rsp), %r11
+	call	uni_trace_start_slowly
 	jmp	uni_trace_entry_any
 end uni_trace_entry_start
 
 function uni_trace_entry_stop
 	if_off	3f
 	mov	(%rsp), %r11
-	call	uni_trace_last_slowly
-	movl	$0, CONTROL(UNI_TRACE_ENABLE)
+	call	uni_trace_stop_slowly
 3:	ret
 end uni_trace_entry_stop
 
@@ -268,12 +268,13 @@ uni_trace_no_exit:
 /* --- the slow ways: into C -------------------------------------------------------------------- */
 
 into_c uni_trace_entry_slowly, uni_trace_slow_entry
-into_c uni_trace_last_slowly, uni_trace_slow_last
+into_c uni_trace_start_slowly, uni_trace_slow_start
+into_c uni_trace_stop_slowly, uni_trace_slow_stop
 into_c uni_trace_args_slowly, uni_trace_slow_args
 into_c uni_trace_exit_slowly, uni_trace_slow_exit
 into_c uni_trace_value_slowly, uni_trace_slow_value
 into_c uni_trace_close_rcx, uni_trace_slow_close
 into_c uni_trace_one_less, uni_trace_slow_one_less
-into_c uni_trace_freeze_slowly, uni_trace_freeze
+into_c uni_trace_freeze_slowly, uni_trace_slow_freeze
 
 	.section .note.GNU-stack, "", @progbits

@@ -25,7 +25,9 @@ void __x86_return_thunk(void);
 
 /* Called from hooks.S. */
 void uni_trace_slow_entry(const struct saved *s);
-void uni_trace_slow_last(const struct saved *s);
+void uni_trace_slow_start(const struct saved *s);
+void uni_trace_slow_stop(const struct saved *s);
+void uni_trace_slow_freeze(const struct saved *s);
 void uni_trace_slow_args(const struct saved *s);
 void uni_trace_slow_exit(const struct saved *s);
 void uni_trace_slow_value(const struct saved *s);
@@ -33,6 +35,8 @@ void uni_trace_slow_one_less(const struct saved *s);
 void uni_trace_slow_close(const struct saved *s);
 
 static struct uni_trace_hooks hooks;
+
+#define CALL 0xe8 /* rel32: SDM volume 2, CALL */
 
 static void extended(unsigned class, const uint64_t *words, unsigned nr)
 {
@@ -60,14 +64,50 @@ void uni_trace_slow_entry(const struct saved *s)
 		extended(UNI_TRACE_CLASS_ENTRY, &entry, 1);
 }
 
+/* Does the place that called still call this hook? `r11` is the call's return address. */
+static int still_calls(const struct saved *s, uint64_t hook)
+{
+	int32_t to = *(const volatile int32_t *)(s->r11 - 4);
+
+	return *(const volatile uint8_t *)(s->r11 - 5) == CALL && s->r11 + (uint64_t)to == hook;
+}
+
+/* Sets the word for a trigger. A host may have stopped this CPU on its way here, and have chosen
+ * other functions since: then the word gets what the host asked for. The place is looked at last,
+ * so no such choice goes unseen. */
+static void set_for(
+	const struct saved *s, uint64_t hook, uint32_t *word, uint32_t to, const uint32_t *asked)
+{
+	uint32_t was = __atomic_exchange_n(word, to, __ATOMIC_SEQ_CST);
+
+	if (was != to && !still_calls(s, hook))
+		__atomic_store_n(
+			word, asked ? *(const volatile uint32_t *)asked : 0, __ATOMIC_SEQ_CST);
+}
+
+void uni_trace_slow_start(const struct saved *s)
+{
+	struct uni_trace_control *control = &uni_trace_head.control;
+
+	set_for(s, hooks.entry_start, &control->enable, 1, &control->enable_asked);
+}
+
 /* Nothing is recorded from here on, until a trigger starts it again: the record tells readers
  * so. */
-void uni_trace_slow_last(const struct saved *s)
+void uni_trace_slow_stop(const struct saved *s)
 {
+	struct uni_trace_control *control = &uni_trace_head.control;
 	uint64_t function = (uint32_t)s->r11 - 5;
 
 	function = (uint32_t)function | (uint64_t)UNI_TRACE_STOPS << 32;
 	extended(UNI_TRACE_CLASS_CALL, &function, 1);
+	set_for(s, hooks.entry_stop, &control->enable, 0, &control->enable_asked);
+}
+
+void uni_trace_slow_freeze(const struct saved *s)
+{
+	set_for(s, hooks.entry_freeze, &uni_trace_head.frozen, 1, (void *)0);
+	uni_trace_settle_all();
 }
 
 void uni_trace_slow_args(const struct saved *s)

@@ -243,7 +243,8 @@ struct uni_trace_control {
 	uint32_t gaps;	    /* changes when functions are switched, or `enable` set: what was open
 				before has no end in the trace */
 	uint32_t session;   /* of the newest start by a host; changes together with gaps */
-	uint32_t reserved[6];
+	uint32_t enable_asked; /* `enable` as the choice of functions set it, before any trigger */
+	uint32_t reserved[5];
 };
 
 #define UNI_TRACE_PROMISES_TELL 1

@@ -9,7 +9,7 @@
 #include "base/text.h"
 
 #define CONTROL_WORDS 8
-#define HEAD_WORDS    (CONTROL_WORDS + 2) /* that are written: these, `session` and `frozen` */
+#define HEAD_WORDS    (CONTROL_WORDS + 3) /* that are written: these, and three others */
 #define PAGE	      4096u
 
 struct plan {
@@ -264,16 +264,24 @@ int uni_trace_plan_gap(
 	return rc;
 }
 
-/* Each start has a number. Older records in the rings keep theirs. */
-static int plan_session(struct plan *p, uint32_t now)
+/* Each start has a number: older records in the rings keep theirs. A trigger of an older choice
+ * that a vCPU is in finds there what is asked for now. */
+static int plan_session(
+	struct plan *p, const struct uni_trace_control *now, const struct uni_trace_control *want)
 {
-	uint64_t va = p->g->head + offsetof(struct uni_trace_head, control.session);
+	uint64_t va = p->g->head + offsetof(struct uni_trace_head, control);
+	int rc;
 
-	p->ret->session = now;
-	if (!p->g->info->tells_sessions || p->choice == NULL)
+	p->ret->session = now->session;
+	if (!p->g->info->tells_sessions)
 		return 0;
+	rc = add_patch(p, va + offsetof(struct uni_trace_control, enable_asked), &now->enable_asked,
+		&want->enable, sizeof(now->enable_asked), false);
+	if (rc != 0 || p->choice == NULL)
+		return rc;
 	p->ret->session++;
-	return add_patch(p, va, &now, &p->ret->session, sizeof(now), false);
+	return add_patch(p, va + offsetof(struct uni_trace_control, session), &now->session,
+		&p->ret->session, sizeof(now->session), false);
 }
 
 /* The words that control the hooks; the guest obeys them with its next call. */
@@ -302,7 +310,7 @@ static int plan_control(struct plan *p)
 	for (size_t at = 0; rc == 0 && at < CONTROL_WORDS * sizeof(uint32_t); at += 4)
 		rc = add_patch(p, va + at, from + at, to + at, 4, false);
 	if (rc == 0)
-		rc = plan_session(p, now.session);
+		rc = plan_session(p, &now, &want);
 	if (rc == 0)
 		rc = uni_trace_plan_gap(p->g, now.gaps, p->ret->patch + p->ret->nr, &nr);
 	p->ret->nr += nr;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The tracer's control, in this process: enable, depth, mode, arguments and values, triggers. */
+/* The tracer's control, in this process: enable, depth, mode, arguments and values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -146,7 +146,7 @@ static void exit_any_obeys_the_mode(void **state)
 }
 
 struct words {
-	uint64_t odd, args, values, sum, stops;
+	uint64_t odd, args, values, sum;
 };
 
 static int look(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t content)
@@ -168,10 +168,6 @@ static int look(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t co
 			for (unsigned i = 0; i < 6; i++)
 				assert_int_equal(rec.words[i], 11 + i);
 		}
-		if (rec.cls == UNI_TRACE_CLASS_CALL && rec.nr == 1 &&
-			rec.words[0] >> 32 == UNI_TRACE_STOPS)
-			w->stops +=
-				(info->text_window | (uint32_t)rec.words[0]) == (uint64_t)work_sum;
 		if (rec.cls == UNI_TRACE_CLASS_EXIT_VALUE && rec.nr == 3) {
 			w->values++;
 			w->sum += rec.words[0];
@@ -313,50 +309,6 @@ static void function_mode_tells_itself(void **state)
 	}
 }
 
-static void triggers(void **state)
-{
-	struct ring_memory m = start(uni_trace_entry, uni_trace_exit);
-	struct uni_ring_stats stats;
-	struct seen seen;
-
-	uni_trace_enable(0);
-	work_fib(5);
-	entry_hook = uni_trace_entry_start;
-	work_sum(1, 2, 3, 4, 5, 6);
-	entry_hook = uni_trace_entry;
-	work_fib(1);
-	seen = whole();
-	assert_int_equal(seen.entries, 2);
-	assert_int_equal(seen.exits, 2);
-
-	entry_hook = uni_trace_entry_stop; /* its entry is the last that is recorded */
-	work_sum(1, 2, 3, 4, 5, 6);
-	entry_hook = uni_trace_entry;
-	work_fib(5);
-	seen = whole();
-	assert_int_equal(seen.entries, 2);
-	assert_int_equal(words().stops, 1); /* told as one that has no end */
-	assert_int_equal(seen.exits, 2);
-	assert_int_equal(uni_trace_head.control.enable, 0);
-
-	uni_trace_enable(1);
-	entry_hook = uni_trace_entry_freeze;
-	work_sum(1, 2, 3, 4, 5, 6);
-	assert_int_not_equal(cpu.frozen, 0);
-	entry_hook = uni_trace_entry;
-	work_fib(1);
-	assert_int_equal(cpu.lost, 0);
-	(void)read_all(&stats);
-	assert_int_equal(stats.after_freeze, 3); /* its exit, and that call */
-	uni_trace_thaw();
-	assert_int_equal(cpu.lost, 3); /* now they are missing in the middle */
-	(void)read_all(&stats);
-	assert_int_equal(stats.after_freeze, 0);
-	cpu.lost = 0;
-	assert_int_equal(whole().entries, 3);
-	trace_end(&m);
-}
-
 /* Frozen for so long that the time's upper half is another one: it is told before what comes. */
 static void thawed_much_later(void **state)
 {
@@ -460,7 +412,6 @@ int main(void)
 		cmocka_unit_test(what_is_no_call_stays),
 		cmocka_unit_test(arguments_and_values),
 		cmocka_unit_test(function_mode_tells_itself),
-		cmocka_unit_test(triggers),
 		cmocka_unit_test(thawed_much_later),
 		cmocka_unit_test(nothing_without_a_cpu),
 		cmocka_unit_test(part_of_the_ring_is_missing),
