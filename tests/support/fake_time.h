@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Time that passes only when the code under test looks at it or sleeps, for programs of one thread.
- * These functions stand in for the C library's. Nothing depends on the host's other work. A test
- * makes a wake-up late if it wants one.
+ * Time that passes only when the code under test looks at it or sleeps. Each thread has a time of
+ * its own. These functions stand in for the C library's. Nothing depends on the host's other work.
+ * A test makes a wake-up late if it wants one.
  */
 #ifndef UNI_TESTS_FAKE_TIME_H
 #define UNI_TESTS_FAKE_TIME_H
@@ -15,7 +15,8 @@
 
 #define FAKE_LOOK_NS 100u /* that one look at the clock takes */
 
-static uint64_t fake_ns = 1000000000, fake_late_ns, fake_seed = 1;
+static _Thread_local uint64_t fake_ns = 1000000000;
+static uint64_t fake_late_ns, fake_seed = 1;
 
 static inline uint64_t fake_random(void)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Guests that are sampled by the kernel, played by targets that make what they are told to. */
+/* Guests that are sampled by the kernel, played by targets that make what they are told to; in fake
+ * time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,8 +9,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "../support/fake_time.h"
 #include "base/checked.h"
 #include "base/clock.h"
 #include "sampling/sampler.h"
@@ -31,12 +32,14 @@ struct fake {
 	uint32_t turn_samples;
 	uint32_t plugged; /* vCPU that the samples are of, besides 0 and 1 */
 	bool dead;	  /* not alive any more, and no word of it */
+	pthread_rwlock_t *gate;
 
 	struct uni_stream_cfg started;
 	const struct uni_unwind_hints *hints;
 	bool running, held;
 	uint64_t reads, stops, snaps, made;
-	uint64_t read_ns, least_ns; /* the last one, and the shortest time between two */
+	uint64_t read_ns, least_ns, most_ns; /* the last one, and the times between two */
+	uint64_t gate_open;		     /* while the guest is held */
 };
 
 static unsigned fake_caps(struct uni_target *t)
@@ -49,12 +52,19 @@ static int fake_nr_vcpus(struct uni_target *t)
 	return 2;
 }
 
+/* Could the gate be closed now? */
+static bool can_close(pthread_rwlock_t *gate)
+{
+	return pthread_rwlock_trywrlock(gate) == 0 && pthread_rwlock_unlock(gate) == 0;
+}
+
 static int fake_snap(
 	struct uni_target *t, const struct uni_vcpuset *set, struct uni_regs *ret, unsigned flags)
 {
 	struct fake *f = (struct fake *)t;
 
 	f->snaps++;
+	f->gate_open += f->gate != NULL && can_close(f->gate);
 	f->held = (flags & UNI_SNAP_HOLD) != 0;
 	for (unsigned v = 0; v < 2; v++) {
 		if (!uni_vcpuset_has(set, v))
@@ -68,7 +78,10 @@ static int fake_snap(
 
 static int fake_release(struct uni_target *t)
 {
-	((struct fake *)t)->held = false;
+	struct fake *f = (struct fake *)t;
+
+	f->gate_open += f->gate != NULL && f->held && can_close(f->gate);
+	f->held = false;
 	return 0;
 }
 
@@ -118,9 +131,11 @@ static int fake_stream_read(struct uni_target *t, const struct uni_stream_sink *
 	struct fake *f = (struct fake *)t;
 	uint64_t nr = f->running ? f->per_read : f->at_stop;
 
-	if (f->reads++ != 0 && f->running)
-		f->least_ns = uni_min(f->least_ns, uni_now_ns() - f->read_ns);
-	f->read_ns = uni_now_ns();
+	if (f->reads++ != 0 && f->running) {
+		f->least_ns = uni_min(f->least_ns, fake_ns - f->read_ns);
+		f->most_ns = uni_max(f->most_ns, fake_ns - f->read_ns);
+	}
+	f->read_ns = fake_ns;
 	f->at_stop = f->running ? f->at_stop : 0;
 	if (f->fail_read != 0)
 		return f->fail_read;
@@ -378,51 +393,50 @@ static void counts_are_read_seldom(void **state)
 	assert_int_equal(b->f[0].reads, 1); /* at the end */
 }
 
-#define READS 12
+#define READS	 12
+#define SLACK_NS (20 * UNI_NSEC_PER_USEC)
 
-/*
- * How long from one read to the next, at the least of many; a busy host cannot make them all long.
- * On the average it is half a period or more, where each is as late as can be.
- */
-static uint64_t least_of_reads(struct bench *b, double frequency, uint32_t plugged, uint64_t period)
+/* Each read comes one period after the last one, but for what looking at the clock takes. */
+static void reads_are_apart(struct bench *b, double frequency, uint64_t period)
 {
 	struct fake *f = &b->f[0];
-	uint64_t begin_ns = uni_now_ns();
 
 	b->job[0].cfg.frequency = frequency;
 	b->job[0].cfg.duration_ns = 0;
-	f->plugged = plugged;
 	f->gone_after = READS;
 	f->least_ns = UINT64_MAX;
 	run_one(b);
-	assert_true(uni_now_ns() - begin_ns >= READS * period / 2);
-	return f->least_ns;
+	assert_in_range(f->least_ns, period - SLACK_NS, period + SLACK_NS);
+	assert_in_range(f->most_ns, period - SLACK_NS, period + SLACK_NS);
 }
 
 /* Two vCPUs: at 2000 Hz each 200 ms, at 100 kHz each 20 ms. */
 static void usual_rates_are_read_seldom(void **state)
 {
-	(void)least_of_reads(*state, 2000, 0, 200 * MS);
+	reads_are_apart(*state, 2000, 200 * MS);
 }
 
 static void high_rates_are_read_often(void **state)
 {
-	assert_true(least_of_reads(*state, 100000, 0, 20 * MS) < 90 * MS);
+	reads_are_apart(*state, 100000, 20 * MS);
 }
 
-/* At 2000 Hz with 14 plugged in, each 62 ms: from the second time on. */
+/* At 2000 Hz with 14 plugged in, each 62.5 ms: from the second time on. */
 static void more_vcpus_are_read_more_often(void **state)
 {
-	assert_true(least_of_reads(*state, 2000, 15, 62 * MS) < 90 * MS);
+	struct bench *b = *state;
+
+	b->f[0].plugged = 15;
+	reads_are_apart(b, 2000, 62500 * UNI_NSEC_PER_USEC);
 }
 
-/* A stream whose ticks must get another period: at 99 Hz after 8 samples, each 80 ms. */
+/* A stream whose ticks must get another period: at 99 Hz after 8 samples, each 81 ms. */
 static void turning_streams_are_read_often(void **state)
 {
 	struct bench *b = *state;
 
 	b->f[0].turn_samples = 8;
-	assert_true(least_of_reads(b, 99, 0, 80 * MS) < 180 * MS);
+	reads_are_apart(b, 99, 8 * UNI_NSEC_PER_SEC / 99);
 }
 
 static void failing_for_good_gives_up(void **state)
@@ -487,40 +501,28 @@ static void guests_do_not_mind_each_other(void **state)
 	assert_false(pthread_equal(b->seen[0].thread, pthread_self()));
 }
 
-static void *close_the_gate(void *arg)
-{
-	struct bench *b = arg;
-	pthread_rwlock_t *gate = b->job[0].cfg.gate;
-	uint64_t before;
-
-	for (unsigned i = 0; i < 20; i++) {
-		(void)pthread_rwlock_wrlock(gate);
-		before = b->f[0].snaps + b->f[1].snaps;
-		(void)usleep(10000);
-		b->seen[2].wrong +=
-			b->f[0].held || b->f[1].held || b->f[0].snaps + b->f[1].snaps != before;
-		(void)pthread_rwlock_unlock(gate);
-		(void)usleep(1000);
-	}
-	return NULL;
-}
-
-/* While the gate is closed no guest is held: then the process may be stopped. */
+/* The gate is open, so that it can be closed, only while no guest is held: then the process may be
+ * stopped. */
 static void the_gate_keeps_guests_running(void **state)
 {
 	struct bench *b = *state;
 	pthread_rwlock_t gate = PTHREAD_RWLOCK_INITIALIZER;
-	pthread_t closer;
+	struct uni_watch w = { .name = "counter", .gva = MEM_GVA + 8, .size = 8 };
 
+	b->f[0].caps = UNI_CAP_HOLD; /* by pauses; then a stream with a watch */
 	for (unsigned i = 0; i < 2; i++) {
-		b->f[i].caps = UNI_CAP_HOLD;
-		b->job[i].cfg.gate = &gate;
+		b->f[i].gate = b->job[i].cfg.gate = &gate;
+		b->job[i].cfg.watch = i == 1 ? &w : NULL;
+		b->job[i].cfg.nr_watch = i;
+		uni_sampler_run_all(&b->job[i], 1);
+		assert_int_equal(b->job[i].rc, 0);
+		assert_int_equal(b->seen[i].wrong, 0);
+		assert_int_equal(b->f[i].gate_open, 0);
+		assert_true(b->f[i].snaps > 2 && b->seen[i].nr > 0);
+		assert_true(can_close(&gate));
 	}
-	assert_int_equal(pthread_create(&closer, NULL, close_the_gate, b), 0);
-	uni_sampler_run_all(b->job, 2);
-	assert_int_equal(pthread_join(closer, NULL), 0);
-	assert_int_equal(b->seen[2].wrong, 0);
-	assert_true(b->seen[0].nr > 0 && b->seen[1].nr > 0);
+	free(w.first);
+	free(w.last);
 	(void)pthread_rwlock_destroy(&gate);
 }
 
