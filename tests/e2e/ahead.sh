@@ -18,3 +18,14 @@ compilers=gcc
 compiler_of() { # tcg|kvm|bpf|aarch64
 	[ -n "${UNISCOPE_ALL-}" ] && [ "$1" = kvm ] && echo clang || echo gcc
 }
+
+# by_default FEW ALL: of these ways or cases, sh test.sh all has ALL. The default run has FEW, as far as ALL has them, else the first.
+by_default() {
+	few_=
+	for each_ in $2; do
+		case " ${UNISCOPE_ALL:+$2} $1 " in
+		*" $each_ "*) few_="$few_ $each_" ;;
+		esac
+	done
+	echo "${few_:-${2%% *}}"
+}

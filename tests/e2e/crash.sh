@@ -171,7 +171,7 @@ guest_gone() {
 	refused $? "$T/out" 1 . && [ ! -e "$T/none.uniscope" ]
 }
 
-for way in ${ACCELS:-$ways}; do
+for way in ${ACCELS:-$(by_default kvm "$ways")}; do
 	rm -rf "$T"/*.uniscope "$T/there"
 	check "a guest boots under $way" boot "$way" "$elf" ''
 	check "$way: SIGKILL: the session can be read and says it was not closed" recorder_killed

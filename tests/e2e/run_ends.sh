@@ -180,7 +180,7 @@ mostly_elsewhere() { # ACCEL; which may find none at all, on a busy host
 	grep -Eq '^NO PROFILE (only|none) ' "$T/out" && grep -q '\[not in the image\]' "$T/out"
 }
 
-for accel in $accels; do
+for accel in $(by_default kvm "$accels"); do
 	set -- --accel "$accel" ends.elf
 	check "a triple fault under $accel" ends 'reset itself .*, at 0x.* (triple+0x7)' --append t "$@"
 	check "a reset under $accel" ends 'reset itself .*, at 0x20' --append r --machine q35 "$@"

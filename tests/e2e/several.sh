@@ -51,7 +51,7 @@ sys.exit(not eval(sys.argv[2]))' "$T/s.uniscope" "$1" && return 0
 }
 
 kept_apart() {
-	record "kvm:pid=$one" "kvm:pid=$two" -d 3 || {
+	record "kvm:pid=$one" "kvm:pid=$two" -d 2 || {
 		cat "$T/log"
 		return 1
 	}
@@ -80,7 +80,7 @@ json.dump(doc, open(sys.argv[3], "w"))' "$T/s.uniscope" "$1" "$T/one.json" || re
 }
 
 judged() {
-	for seconds in 10 30; do # a busy host gives them few turns
+	for seconds in 6 30; do # a busy host gives them few turns
 		record "kvm:pid=$one" "kvm:pid=$two" -d $seconds --watch lab_truth || {
 			cat "$T/log"
 			return 1
@@ -104,25 +104,33 @@ print(json.load(open(sys.argv[1] + "/session.json"))["statistics"]["samples"])' 
 	[ "$got" = "$want" ]
 }
 
+grown() { # SIZE
+	[ "$(stat -c %s "$T/s.uniscope/guest-0/samples-vcpu0")" -gt "$1" ]
+}
+
 one_ends() {
-	record "kvm:pid=$one" "kvm:pid=$two" -d 12 &
+	rm -rf "$T/s.uniscope"
+	"$U" record "$(method "$way")" -F 299 "kvm:pid=$one" "kvm:pid=$two" -d 0 -o "$T/s.uniscope" >"$T/log" 2>&1 &
 	recorder=$!
 	wait_for 60 test -s "$T/s.uniscope/guest-1/samples-vcpu0"
 	kill -9 "$two"
 	wait "$two" 2>/dev/null
 	two=
+	for _ in 1 2; do # samples are written from time to time
+		wait_for 60 grown "$(stat -c %s "$T/s.uniscope/guest-0/samples-vcpu0")"
+	done
+	kill -INT $recorder
 	wait $recorder || {
 		cat "$T/log"
 		return 1
 	}
 	grep -q 'the guest ended; what was collected until then is kept' "$T/log" &&
 		member 'all(g["statistics"]["weight"] > 0 for g in guests)' &&
-		member '[g["statistics"]["end_ns"] - g["statistics"]["begin_ns"] > 11.9e9
-			for g in guests] == [True, False]'
+		member 'guests[0]["statistics"]["end_ns"] > guests[1]["statistics"]["end_ns"]'
 }
 
 one_is_not_there() {
-	record "kvm:pid=$one" no-such-guest "kvm:pid=$one" -d 3
+	record "kvm:pid=$one" no-such-guest "kvm:pid=$one" -d 2
 	status=$?
 	[ $status = 1 ] && grep -q 'no-such-guest: left out: no guest named' "$T/log" &&
 		grep -q "kvm:pid=$one: left out: the same guest" "$T/log" &&
@@ -137,7 +145,7 @@ never_stopped() {
 		"$U" report "$T/s.uniscope" | grep '^pauses     none: the guest was never stopped'
 }
 
-for way in $ways; do
+for way in $(by_default bpf "$ways"); do
 	[ "$way" = tcg ] && continue
 	check "$way: two guests boot" both
 	check "$way: two guests in one session, kept apart" kept_apart
@@ -171,7 +179,7 @@ for image in $(image shares) $(image calls2); do
 		sleep 0.1
 	done
 done
-timeout 60 "$U" record --all -d 2 -F 199 -o "$T/s.uniscope" --overwrite
+timeout 60 "$U" record --all -d 1 -F 199 -o "$T/s.uniscope" --overwrite
 END
 # One more, under TCG and without a stub: it is left out, and said, and the others are recorded.
 all_but_one() {
@@ -181,7 +189,7 @@ for _ in \$(seq 300); do
 	grep -q '^lab: running' "$T/serial.still" 2>/dev/null && break
 	sleep 0.1
 done
-timeout 60 "$U" record --all -d 2 -F 199 -o "$T/s.uniscope" --overwrite
+timeout 60 "$U" record --all -d 1 -F 199 -o "$T/s.uniscope" --overwrite
 END
 	unshare -p -f -m sh -c 'mount -t proc proc /proc && . "$1/others.sh"' sh "$T" >"$T/log" 2>&1
 	status=$?
