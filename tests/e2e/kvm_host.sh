@@ -14,8 +14,8 @@ export BUILD SRC
 # shellcheck source=tests/lab/report.sh
 . "$SRC/tests/lab/report.sh"
 
-"$SRC/lab/share" kvm "$BUILD" "$T" "$BUILD/tests/e2e/bpf_verify" "$BUILD/tests/e2e/e2e-kvm-lab" "$SRC/lab/boot" \
-	"$SRC/lab/kvm/guest" "$(PATH=$PATH:/usr/sbin command -v bpftool)" "$(command -v perf)" || exit 1
+"$SRC/lab/share" kvm "$BUILD" "$T" "$BUILD/tests/e2e/bpf_verify" "$BUILD/tests/e2e/e2e-kvm-lab" "$BUILD/tests/e2e/kill_at" \
+	"$SRC/lab/boot" "$SRC/lab/kvm/guest" "$(PATH=$PATH:/usr/sbin command -v bpftool)" "$(command -v perf)" || exit 1
 cp "$SRC/tests/lab/run.sh" "$T/cases.sh"
 # Everything stays in the lab's memory until the end: waiting for the share takes more of the lab's time on a busier host.
 cat >"$T/run.sh" <<'RUN'
@@ -23,7 +23,7 @@ cp -r cases cases.sh lib.sh /tmp && cd /tmp && mkdir log || exit 1
 LAB_OUT=/tmp/out sh cases.sh
 tar -cf /mnt/all.tar out log
 RUN
-cat "$SRC/tests/lab/lib.sh" "$cases/lib.sh" >"$T/lib.sh"
+cat "$SRC/tests/lab/lib.sh" "$SRC/tests/support/kill.sh" "$cases/lib.sh" >"$T/lib.sh"
 mkdir "$T/cases"
 for name in ${*:-$(basename -s .sh "$cases"/cases/*.sh)}; do
 	cp "$cases/cases/$name.sh" "$T/cases/"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh disable=SC2154
 # limit: 600
-# SIGKILL at any moment of each command: the guest runs on, and nothing of ours stays in the kernel.
+# SIGKILL of each command in a state that it is seen to be in: the guest runs on, and nothing of ours stays in the kernel.
 beats() { # does the guest print its line of each second?
 	lines=$(wc -l <"/tmp/$name.log")
 	wait_for 20 more_lines && kill -0 "$pid"
@@ -9,26 +9,51 @@ beats() { # does the guest print its line of each second?
 more_lines() {
 	[ "$(wc -l <"/tmp/$name.log")" -gt "$((lines + 1))" ]
 }
-killed() { # COMMAND...
-	for ms in 300 3100; do
-		"$@" >"$T/said" 2>&1 &
-		victim=$!
-		usleep ${ms}000
-		kill -9 $victim || { cat "$T/said"; return 1; }
-		wait $victim
+is_loaded() {
+	! none_loaded
+}
+# Dead once its programs are in the kernel.
+killed_loaded() { # COMMAND...
+	nothing_loaded || return
+	"$@" >"$T/said" 2>&1 &
+	victim=$!
+	wait_for 60 is_loaded
+	loaded=$?
+	kill -9 $victim
+	wait $victim
+	status=$?
+	cat "$T/said"
+	echo "loaded: $loaded; its status is $status"
+	[ $loaded -eq 0 ] && [ $status -eq 137 ] && beats && nothing_loaded
+}
+# Dead at such calls that it makes while it holds a vCPU.
+killed_holding() { # "N..." COMMAND...
+	calls=$1
+	shift
+	for nr in $calls; do
+		kill_at -p "$pid" $nr "$@" >"$T/said" 2>&1 || { cat "$T/said"; return 1; }
 		beats || return
+	done
+	nothing_loaded
+}
+# Dead before its first write, between two, and before its last.
+killed_writing() { # COMMAND...
+	count_calls -c process_vm_writev "$@" || return
+	echo "$nr writes"
+	for part in 1 $((nr / 2)) "$nr"; do
+		killed_at -c process_vm_writev "$part" "$@" && beats || return
 	done
 	nothing_loaded
 }
 
 check 'a guest starts' start trace-demo every=1
 check 'its heart beats' beats
-check 'record by the kernel' killed uniscope record "$target" -d 0 -F 199 --method bpf -o "$T/b" --overwrite
-check 'record by pausing' killed uniscope record "$target" -d 0 -F 199 --method pause -o "$T/p" --overwrite
-check 'record --exits' killed uniscope record "$target" -d 0 --exits -o "$T/e" --overwrite
-check 'top --batch' killed uniscope top --batch -d 60 "$target"
-check 'stacks' killed sh -c 'while uniscope stacks "$1"; do :; done' - "$target"
-check 'function tracing' killed uniscope trace record "$target" -d 0 -o "$T/t" --overwrite
+check 'record by the kernel' killed_loaded uniscope record "$target" -d 0 -F 199 --method bpf -o "$T/b" --overwrite
+check 'record by pausing' killed_holding '1 5' uniscope record "$target" -d 0 -F 199 --method pause -o "$T/p" --overwrite
+check 'record --exits' killed_loaded uniscope record "$target" -d 0 --exits -o "$T/e" --overwrite
+check 'top --batch' killed_loaded uniscope top --batch -d 60 "$target"
+check 'stacks' killed_holding 3 uniscope stacks "$target"
+check 'function tracing' killed_writing uniscope trace record "$target" -q -d 0.5 -o "$T/t" --overwrite
 check 'is switched off' uniscope trace stop "$target"
 check 'and nothing is left to switch off' shows ' 0 places' uniscope trace stop "$target"
 check 'it can be recorded all the same' shows '(100.00 % complete)' \
