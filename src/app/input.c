@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/door.h"
 #include "base/io.h"
 #include "base/owner.h"
 #include "base/sink.h"
@@ -84,7 +85,8 @@ static bool is_folder(const char *name)
 {
 	struct stat st;
 
-	return strcmp(name, "-") != 0 && stat(name, &st) == 0 && S_ISDIR(st.st_mode);
+	return strcmp(name, "-") != 0 && uni_door_fstatat(AT_FDCWD, name, &st, 0) == 0 &&
+	       S_ISDIR(st.st_mode);
 }
 
 static int check_folder(const char *name, struct uni_err *err)

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/door.h"
 #include "base/strbuf.h"
 
 #define DEPTH_MAX 8
@@ -79,23 +80,35 @@ static int begin_keeper(struct uni_scratch *s, struct uni_err *err)
 	return uni_err_set(err, UNI_EIO, "cannot fork: %s", strerror(errno));
 }
 
-int uni_scratch_make(struct uni_scratch *ret, struct uni_err *err)
+static int make_below(const char *where, struct uni_scratch *ret, struct uni_err *err)
 {
-	const char *where = getenv("TMPDIR");
 	struct uni_strbuf b;
-	int rc;
 
-	*ret = (struct uni_scratch){ 0 };
 	uni_strbuf_init(&b);
-	uni_strbuf_addf(
-		&b, "%s/uniscope-XXXXXX", where != NULL && where[0] == '/' ? where : "/tmp");
+	uni_strbuf_addf(&b, "%s/uniscope-XXXXXX", where);
+	free(ret->path);
 	ret->path = uni_strbuf_detach(&b);
 	if (ret->path == NULL)
 		return uni_err_nomem(err);
-	if (mkdtemp(ret->path) == NULL) {
-		rc = uni_err_set(
-			err, UNI_EIO, "cannot make the folder %s: %s", ret->path, strerror(errno));
-	} else {
+	return mkdtemp(ret->path) != NULL
+		       ? 0
+		       : uni_err_set(err, errno == EACCES ? UNI_EPERM : UNI_EIO,
+				 "cannot make the folder %s: %s", ret->path, strerror(errno));
+}
+
+int uni_scratch_make(struct uni_scratch *ret, struct uni_err *err)
+{
+	const char *where = getenv("TMPDIR");
+	int rc;
+
+	*ret = (struct uni_scratch){ 0 };
+	rc = make_below(where != NULL && where[0] == '/' ? where : "/tmp", ret, err);
+	/* Root's own folder for temporary files is not for a process without root's rights. */
+	if (rc == -UNI_EPERM && uni_door_is_used()) {
+		*err = (struct uni_err){ 0 };
+		rc = make_below("/tmp", ret, err);
+	}
+	if (rc == 0) {
 		rc = begin_keeper(ret, err);
 		if (rc != 0)
 			(void)rmdir(ret->path);

@@ -15,6 +15,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/privilege.h"
 #include "base/text.h"
 #include "app/record.h"
 #include "app/scratch.h"
@@ -307,6 +308,16 @@ static int make_page(struct serve *s, struct uni_err *err)
 	return uni_sink_close(policy, err);
 }
 
+/* The socket is open by now: a process without rights cannot make any. */
+static int open_file(struct serve *s, struct uni_err *err)
+{
+	int rc = uni_privilege_drop(err);
+
+	if (rc == 0)
+		rc = uni_input_open(s->args->source.path, FILE_MAX, &s->in, err);
+	return rc == 0 ? uni_source_check_input(&s->args->source, &s->in, err) : rc;
+}
+
 static int open_all(struct serve *s, struct uni_err *err)
 {
 	static const struct uni_viewer_ops live = { start_recording, stop_recording, reply_rows,
@@ -321,11 +332,7 @@ static int open_all(struct serve *s, struct uni_err *err)
 	int rc = 0;
 
 	/* Before there are threads: folders that go away have a keeper each. */
-	if (s->args->target == NULL)
-		rc = uni_input_open(s->args->source.path, FILE_MAX, &s->in, err);
-	if (rc == 0 && s->args->target == NULL)
-		rc = uni_source_check_input(&s->args->source, &s->in, err);
-	else if (s->args->target != NULL && s->args->output == NULL)
+	if (s->args->target != NULL && s->args->output == NULL)
 		rc = uni_scratch_make(&s->scratch, err);
 	if (rc == 0)
 		rc = make_page(s, err);
@@ -336,6 +343,8 @@ static int open_all(struct serve *s, struct uni_err *err)
 	httpd.ctx = s->viewer;
 	if (rc == 0)
 		rc = uni_httpd_create(&httpd, &s->httpd, err);
+	if (rc == 0 && s->args->target == NULL)
+		rc = open_file(s, err);
 	return rc == 0 ? uni_page_builder_start(&s->builder, err) : rc;
 }
 

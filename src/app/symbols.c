@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/door.h"
 #include "base/io.h"
 #include "app/term.h"
 #include "obj/symtext.h"
@@ -15,7 +16,8 @@
 enum uni_symbols_kind uni_symbols_kind_of(const char *path)
 {
 	/* Not to wait for the other end, should it be a pipe. */
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	_cleanup_close_ int fd =
+		uni_door_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
 	char head[8] = { 0 };
 
 	if (fd < 0 || read(fd, head, sizeof(head)) <= 0 ||

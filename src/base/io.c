@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/door.h"
 #include "base/owner.h"
 #include "base/strbuf.h"
 
@@ -93,7 +94,9 @@ static int check_kind(int fd, const char *path, size_t max, bool only_regular, s
 static int open_input(const char *path, size_t max, int *fd_ret, struct uni_err *err)
 {
 	bool is_stdin = strcmp(path, "-") == 0;
-	_cleanup_close_ int fd = is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int fd = is_stdin
+					 ? dup(STDIN_FILENO)
+					 : uni_door_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
 	int rc = check_kind(fd, path, max, false, err);
 
 	if (rc == 0)
@@ -135,7 +138,8 @@ int uni_read_regular(
 	const char *path, size_t max, char **data_ret, size_t *size_ret, struct uni_err *err)
 {
 	/* If it is a pipe, do not wait for the other end. */
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	_cleanup_close_ int fd =
+		uni_door_openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
 	int rc = check_kind(fd, path, max, true, err);
 
 	return rc != 0 ? rc : uni_read_rest(fd, path, NULL, 0, max, data_ret, size_ret, err);
@@ -144,8 +148,8 @@ int uni_read_regular(
 int uni_open_below(int dir_fd, const char *name)
 {
 	/* If it is a pipe, do not wait for the other end. */
-	_cleanup_close_ int fd =
-		openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	_cleanup_close_ int fd = uni_door_openat(
+		dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) != 0)
@@ -173,7 +177,7 @@ int uni_read_below(int dir_fd, const char *name, const char *shown, size_t max, 
 
 int uni_read_small(const char *path, char *buf, size_t cap)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int fd = uni_door_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
 	size_t len = 0;
 
 	if (fd < 0)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/door.h"
 #include "base/privilege.h"
 
 #define LINKS_MAX 40 /* the kernel's limit */
@@ -70,7 +71,7 @@ static int walk_into(struct walk *w, const char *text, const char *rest, struct 
 	w->rest = path;
 	if (path[0] != '/')
 		return 0;
-	fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = uni_door_openat(AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 	if (fd < 0)
 		return walk_failed(w, errno, err);
 	walk_step(w, fd);
@@ -91,7 +92,7 @@ static int walk_link(struct walk *w, const char *name, const char *rest, struct 
 			"cannot write %s: %s is a link in a folder that another user can change; "
 			"give the path that it leads to",
 			w->path, name);
-	n = readlinkat(w->fd, name, text, sizeof(text) - 1);
+	n = uni_door_readlinkat(w->fd, name, text, sizeof(text) - 1);
 	if (n < 0 || ++w->links > LINKS_MAX)
 		return walk_failed(w, n < 0 ? errno : ELOOP, err);
 	text[n] = '\0';
@@ -99,7 +100,7 @@ static int walk_link(struct walk *w, const char *name, const char *rest, struct 
 		return 1;
 	/* The kernel follows it: such a folder may be in another mount namespace. */
 	if (proc && rest[0] != '\0') {
-		fd = openat(w->fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		fd = uni_door_openat(w->fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 		if (fd < 0)
 			return walk_failed(w, errno, err);
 		walk_step(w, fd);
@@ -112,7 +113,7 @@ static int walk_link(struct walk *w, const char *name, const char *rest, struct 
 /* Goes into one folder; `rest` is within w->rest. */
 static int walk_folder(struct walk *w, const char *name, const char *rest, struct uni_err *err)
 {
-	_cleanup_close_ int fd = openat(w->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_close_ int fd = uni_door_openat(w->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) != 0)
@@ -131,7 +132,7 @@ static int walk_last(struct walk *w, const char *name, struct uni_outdir *ret, s
 	struct stat st;
 	int rc = 0;
 
-	if (w->follow && fstatat(w->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	if (w->follow && uni_door_fstatat(w->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		S_ISLNK(st.st_mode)) {
 		rc = walk_link(w, name, "", err);
 		if (rc <= 0)
@@ -166,7 +167,8 @@ int uni_outdir_open(
 	*ret = (struct uni_outdir){ .fd = -1 };
 	if (w.rest == NULL)
 		return uni_err_nomem(err);
-	w.fd = openat(dir_fd, path[0] == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	w.fd = uni_door_openat(
+		dir_fd, path[0] == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 	if (w.fd < 0)
 		rc = walk_failed(&w, errno, err);
 	while (rc == 0)
@@ -204,13 +206,14 @@ int uni_outdir_make(int fd, const char *name)
 	_cleanup_close_ int made = -1;
 	struct stat st;
 
-	if (mkdirat(fd, name, 0700) != 0)
+	if (uni_door_mkdirat(fd, name, 0700) != 0)
 		return -errno;
-	made = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	made = uni_door_openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 	if (made < 0 || fstat(made, &st) != 0)
 		return -errno;
 	/* Somebody put another folder in the place of ours. */
-	if (st.st_uid != geteuid() || (st.st_mode & 077) != 0)
+	if ((st.st_uid != geteuid() && !(st.st_uid == 0 && uni_door_is_used())) ||
+		(st.st_mode & 077) != 0)
 		return -EPERM;
 	return uni_take_fd(&made);
 }

@@ -6,13 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/door.h"
 #include "base/text.h"
 
 bool uni_owner_force;
 
 static bool is_sudo_caller(uid_t uid)
 {
-	const char *text = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
+	const char *text = geteuid() == 0 || uni_door_is_used() ? getenv("SUDO_UID") : NULL;
 	uint64_t v;
 
 	return text != NULL && uni_parse_u64(text, &v) && v == uid;

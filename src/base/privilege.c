@@ -2,16 +2,24 @@
 #include "base/privilege.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <linux/capability.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/confine.h"
+#include "base/door.h"
+
 typedef struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
 
 #define BIT(cap) (1u << (cap))
-#define ROOTS	 (BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_NET_BIND_SERVICE))
+#define OPENERS	 (BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH))
+#define WORKERS_UID \
+	1879048192u /* plus the process: a range that nobody uses (systemd, UIDS-GIDS) */
+#define WORKERS (1u << 22)
+#define NOBODY	65534u
 
 static struct __user_cap_header_struct cap_header(void)
 {
@@ -23,14 +31,14 @@ bool uni_privilege_has(void)
 	struct __user_cap_header_struct h = cap_header();
 	caps c = { 0 };
 
-	return geteuid() == 0 ||
+	return geteuid() == 0 || uni_door_is_used() ||
 	       (syscall(SYS_capget, &h, c) == 0 && (c[0].effective != 0 || c[1].effective != 0));
 }
 
-int uni_privilege_drop(struct uni_err *err)
+/* Keeps these capabilities at most, and gains no others from programs. */
+static int keep_caps(unsigned keep, struct uni_err *err)
 {
 	struct __user_cap_header_struct h = cap_header();
-	const unsigned keep = geteuid() == 0 ? ROOTS : 0;
 	caps c = { 0 };
 	bool ok = syscall(SYS_capget, &h, c) == 0;
 
@@ -44,4 +52,47 @@ int uni_privilege_drop(struct uni_err *err)
 	return ok ? 0
 		  : uni_err_set(err, UNI_EPERM, "cannot give up this process's rights: %s",
 			    strerror(errno));
+}
+
+static int prepare_opener(struct uni_err *err)
+{
+	int rc = keep_caps(OPENERS, err);
+
+	if (rc != 0)
+		return rc;
+	/* The worker makes temporary files by itself. */
+	uni_confine_writes(false);
+	return uni_confine_calls(err);
+}
+
+/*
+ * A user of its own: nothing belongs to it, and no other process is of it. A user namespace may
+ * have no such user, and a container may keep root from changing: then only the capabilities go.
+ */
+static void change_user(void)
+{
+	uid_t uid = WORKERS_UID + (uid_t)getpid() % WORKERS;
+
+	if (setgroups(0, NULL) != 0)
+		return;
+	if (setresgid(uid, uid, uid) != 0 && setresgid(NOBODY, NOBODY, NOBODY) != 0)
+		return;
+	if (setresuid(uid, uid, uid) != 0)
+		(void)!setresuid(NOBODY, NOBODY, NOBODY);
+}
+
+int uni_privilege_drop(struct uni_err *err)
+{
+	bool root = geteuid() == 0;
+	int rc = root ? uni_door_begin(prepare_opener, err) : 0;
+
+	if (rc != 0)
+		return rc;
+	if (root)
+		change_user();
+	rc = keep_caps(0, err);
+	if (rc != 0)
+		return rc;
+	uni_confine_writes(true);
+	return uni_confine_calls(err);
 }

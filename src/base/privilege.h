@@ -12,10 +12,11 @@
 bool uni_privilege_has(void);
 
 /*
- * Gives up all capabilities for good; programs started later do not gain any. Call it before
- * reading the first byte of a file that others may have made, and before there are threads. Root
- * keeps two rights: to open files whatever their permissions, as it reads and writes in its users'
- * folders, and to bind low ports.
+ * Gives up all capabilities for good; programs started later do not gain any. From then on this
+ * process makes only the system calls of a reader, and changes only the outputs
+ * (base/confine.h). Call it before reading the first byte of a file that others may have made, and
+ * before there are threads. If root calls it, this process becomes a user of its own. A child
+ * opens root's and its users' files for it (base/door.h), which belong to root as before.
  */
 int uni_privilege_drop(struct uni_err *err);
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/door.h"
 #include "base/io.h"
 #include "base/outdir.h"
 
@@ -90,8 +91,8 @@ static int open_special(struct uni_sink *s, struct uni_err *err)
 {
 	struct stat st, folder;
 
-	s->fd = openat(s->dir.fd, s->dir.name,
-		O_WRONLY | O_NOCTTY | O_CLOEXEC | (s->dir.magic ? 0 : O_NOFOLLOW));
+	s->fd = uni_door_openat(s->dir.fd, s->dir.name,
+		O_WRONLY | O_NOCTTY | O_CLOEXEC | (s->dir.magic ? 0 : O_NOFOLLOW), 0);
 	if (s->fd < 0 || fstat(s->fd, &st) != 0 || fstat(s->dir.fd, &folder) != 0)
 		return cannot_write(s->name, errno, err);
 	if (!s->dir.magic &&
@@ -113,7 +114,7 @@ static int open_temp(struct uni_sink *s, struct uni_err *err)
 	rc = uni_outdir_temp(s->dir.name, &tmp, err);
 	if (rc != 0)
 		return rc;
-	s->fd = openat(
+	s->fd = uni_door_openat(
 		s->dir.fd, tmp.s, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (s->fd < 0)
 		return cannot_write(s->name, errno, err);
@@ -127,7 +128,7 @@ static int open_place(struct uni_sink *s, struct uni_err *err)
 
 	if (s->dir.magic)
 		return open_special(s, err);
-	if (fstatat(s->dir.fd, s->dir.name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+	if (uni_door_fstatat(s->dir.fd, s->dir.name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return open_temp(s, err);
 	if (S_ISDIR(st.st_mode))
 		return cannot_write(s->name, EISDIR, err);
@@ -169,7 +170,7 @@ int uni_sink_open_below(
 
 void uni_sink_set_mode(struct uni_sink *s, unsigned mode)
 {
-	if (fchmod(s->fd, mode & 07777) != 0 && s->error == 0)
+	if (uni_door_fchmod(s->fd, mode & 07777) != 0 && s->error == 0)
 		s->error = errno;
 }
 
@@ -279,7 +280,8 @@ bool uni_sink_failed(const struct uni_sink *s)
  */
 static void sync_folder(const struct uni_sink *s)
 {
-	_cleanup_close_ int fd = openat(s->dir.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int fd =
+		uni_door_openat(s->dir.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 
 	if (fd >= 0)
 		(void)fsync(fd);
@@ -297,13 +299,13 @@ int uni_sink_close(struct uni_sink *s, struct uni_err *err)
 	if (s->own_fd)
 		s->fd = -1;
 	if (s->error == 0 && s->tmp != NULL &&
-		renameat(s->dir.fd, s->tmp, s->dir.fd, s->dir.name) != 0)
+		uni_door_renameat(s->dir.fd, s->tmp, s->dir.name) != 0)
 		s->error = errno;
 	if (s->error == 0 && s->tmp != NULL && s->durable)
 		sync_folder(s);
 	if (s->error != 0) {
 		if (s->tmp != NULL)
-			(void)unlinkat(s->dir.fd, s->tmp, 0);
+			(void)uni_door_unlinkat(s->dir.fd, s->tmp, 0);
 		rc = uni_err_set(err, UNI_EIO, "cannot write %s: %s", s->name, strerror(s->error));
 	}
 	sink_free(s);
@@ -315,6 +317,6 @@ void uni_sink_abort(struct uni_sink *s)
 	if (s == NULL)
 		return;
 	if (s->tmp != NULL)
-		(void)unlinkat(s->dir.fd, s->tmp, 0);
+		(void)uni_door_unlinkat(s->dir.fd, s->tmp, 0);
 	sink_free(s);
 }

@@ -3,7 +3,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/privilege.h"
 #include "base/checked.h"
 #include "base/vec.h"
 #include "app/cmd.h"
@@ -198,7 +197,7 @@ static int serve_page(const char *what, struct uni_err *err)
 	if (o.output != NULL || o.idle)
 		return uni_err_set(
 			err, UNI_EUSAGE, "%s is a file: there is nothing to record", what);
-	return uni_privilege_drop(err) == 0 ? uni_serve_page(&args, err) : -UNI_EPERM;
+	return uni_serve_page(&args, err);
 }
 
 static int run_serve(const struct uni_cmd_ctx *ctx, struct uni_err *err)

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/confine.h"
 #include "base/privilege.h"
 #include "cli/called.h"
 #include "app/nearest.h"
@@ -41,6 +42,15 @@ static int unknown_command(
 		n.name != NULL ? "'?" : "", above);
 }
 
+/* A command that gives up its rights may still write these. */
+static void note_outputs(const struct uni_opt *opts)
+{
+	for (const struct uni_opt *p = opts; p->long_name != NULL; p++) {
+		if (p->type == UNI_OPT_OUTPUT)
+			uni_confine_output(*(const char **)p->value);
+	}
+}
+
 static int parse_and_run(
 	const struct uni_called *called, int argc, char **argv, struct uni_err *err)
 {
@@ -61,6 +71,7 @@ static int parse_and_run(
 			called->old ? "compat " : "", called->above, c->name, c->operands);
 	if (rc == 0)
 		rc = uni_output_check(opts, operands, ctx.nr_operands, err);
+	note_outputs(opts);
 	if (rc == 0 && c->reads_only)
 		rc = uni_privilege_drop(err);
 	return rc != 0 ? uni_exit_of(rc) : c->run(&ctx, err);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
 
+#include "base/confine.h"
+#include "base/privilege.h"
 #include "app/cmd.h"
 #include "obj/sites_prepare.h"
 
@@ -25,8 +27,12 @@ static int run_trace_prepare(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	const char *path = ctx->operands[0];
 	const char *out = o.output != NULL ? o.output : path;
 	struct uni_sites_prepared done;
-	int rc = uni_sites_prepare(path, out, &done, err);
+	int rc;
 
+	uni_confine_output(out);
+	rc = uni_privilege_drop(err);
+	if (rc == 0)
+		rc = uni_sites_prepare(path, out, &done, err);
 	if (rc == 0)
 		(void)fprintf(stderr,
 			"uniscope: %s: %zu functions can be traced; %zu places changed, %zu were "
@@ -38,7 +44,6 @@ static int run_trace_prepare(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 const struct uni_cmd uni_trace_prepare = {
 	.name = "prepare",
 	.operands = "IMAGE",
-	.reads_only = true,
 	.summary = "make an image's places to trace cost nothing while nobody traces",
 	.details = "Each traced function's entry becomes one nop, and each of its jumps to the "
 		   "return thunk\n"

@@ -10,23 +10,24 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/door.h"
 #include "base/outdir.h"
 
 static void remove_folder(const struct uni_outdir *at, const char *name)
 {
-	int fd = openat(at->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = uni_door_openat(at->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
 	struct dirent *e;
 
 	while (d != NULL && (e = readdir(d)) != NULL) {
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			(void)unlinkat(dirfd(d), e->d_name, 0);
+			(void)uni_door_unlinkat(dirfd(d), e->d_name, 0);
 	}
 	if (d != NULL)
 		(void)closedir(d);
 	else if (fd >= 0)
 		(void)close(fd);
-	(void)unlinkat(at->fd, name, AT_REMOVEDIR);
+	(void)uni_door_unlinkat(at->fd, name, AT_REMOVEDIR);
 }
 
 static int cannot_make(const char *path, int e, struct uni_err *err)
@@ -49,7 +50,7 @@ static int fill_folder(const struct uni_outdir *at, const char *path,
 	if (fd < 0)
 		return cannot_make(path, -fd, err);
 	rc = fill(arg, fd, err);
-	if (rc == 0 && renameat(at->fd, tmp.s, at->fd, at->name) != 0)
+	if (rc == 0 && uni_door_renameat(at->fd, tmp.s, at->name) != 0)
 		rc = cannot_make(path, errno, err);
 	if (rc != 0)
 		remove_folder(at, tmp.s);
@@ -65,7 +66,7 @@ int uni_export_folder(const char *path, int (*fill)(void *arg, int dir_fd, struc
 
 	if (rc != 0)
 		return rc;
-	if (fstatat(at.fd, at.name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+	if (uni_door_fstatat(at.fd, at.name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		return uni_err_set(err, UNI_EUSAGE, "%s is there already: give another name", path);
 	return fill_folder(&at, path, fill, arg, err);
 }
@@ -73,8 +74,8 @@ int uni_export_folder(const char *path, int (*fill)(void *arg, int dir_fd, struc
 int uni_export_folder_file(int dir_fd, const char *path, const char *name, int *fd_ret,
 	struct uni_sink **ret, struct uni_err *err)
 {
-	_cleanup_close_ int fd =
-		openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	_cleanup_close_ int fd = uni_door_openat(
+		dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int rc;
 
 	if (fd < 0)

@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/door.h"
 #include "base/sink.h"
 #include "obj/objfile.h"
 #include "obj/sites.h"
@@ -72,7 +73,7 @@ static int write_image(
 	struct stat st;
 	int rc;
 
-	if (stat(like, &st) != 0)
+	if (uni_door_fstatat(AT_FDCWD, like, &st, 0) != 0)
 		return uni_err_set(err, UNI_EIO, "cannot read %s: %s", like, strerror(errno));
 	rc = uni_sink_open_file(path, &out, err);
 	if (rc != 0)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/door.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
 #include "obj/headers.h"
@@ -116,9 +117,10 @@ static int add_dir(struct uni_sysroot *s, int fd, struct uni_strbuf *path, unsig
 		 * Files that cannot be opened are ignored; O_NONBLOCK keeps pipes from making us
 		 * wait.
 		 */
-		one = openat(dirfd(d), e->d_name,
+		one = uni_door_openat(dirfd(d), e->d_name,
 			O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC |
-				(e->d_type == DT_LNK ? 0 : O_NOFOLLOW));
+				(e->d_type == DT_LNK ? 0 : O_NOFOLLOW),
+			0);
 		if (one < 0)
 			continue;
 		uni_strbuf_addf(path, "/%s", e->d_name);
@@ -142,7 +144,7 @@ int uni_sysroot_open(const char *path, struct uni_sysroot **ret, struct uni_err 
 	uni_strbuf_init(&name);
 	if (s == NULL)
 		return uni_err_nomem(err);
-	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	fd = uni_door_openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
 	if (fd < 0) {
 		free(s);
 		return uni_err_set(err, errno == ENOENT ? UNI_ENOENT : UNI_EIO,

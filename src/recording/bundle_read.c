@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/door.h"
 #include "base/io.h"
 #include "recording/bundle.h"
 #include "recording/bundle_priv.h"
@@ -202,11 +203,11 @@ static int to_folder_begin(void *arg, const char *sub, const char *name, struct 
 {
 	struct uni_bundle_files *f = arg;
 
-	if (sub != NULL && mkdirat(f->dir_fd, sub, 0700) != 0 && errno != EEXIST)
+	if (sub != NULL && uni_door_mkdirat(f->dir_fd, sub, 0700) != 0 && errno != EEXIST)
 		return uni_err_set(err, UNI_EIO, "cannot make %s: %s", sub, strerror(errno));
 	(void)snprintf(f->name, sizeof(f->name), "%s%s%s", sub != NULL ? sub : "",
 		sub != NULL ? "/" : "", name);
-	f->fd = openat(
+	f->fd = uni_door_openat(
 		f->dir_fd, f->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (f->fd >= 0)
 		return 0;

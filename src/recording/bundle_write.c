@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/door.h"
 #include "recording/bundle.h"
 #include "recording/bundle_priv.h"
 #include "recording/recording.h"
@@ -82,7 +83,7 @@ static int put_content(
 static int put_file(struct writer *w, const char *file, struct uni_err *err)
 {
 	_cleanup_close_ int fd =
-		openat(w->dir_fd, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+		uni_door_openat(w->dir_fd, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
 	struct stat st;
 	int rc;
 
@@ -98,8 +99,8 @@ static int put_file(struct writer *w, const char *file, struct uni_err *err)
 /* Writes the files of one folder, in any order, without files that are being written. */
 static int put_folder(struct writer *w, const char *sub, struct uni_err *err)
 {
-	int fd = openat(w->dir_fd, sub != NULL ? sub : ".",
-		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+	int fd = uni_door_openat(w->dir_fd, sub != NULL ? sub : ".",
+		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0),
 	    rc = 0;
 	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
 	struct dirent *e;

@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/door.h"
 #include "base/io.h"
 #include "base/sink.h"
 #include "base/strbuf.h"
@@ -310,7 +311,7 @@ bool uni_exact_is_there(const char *session, unsigned guest)
 {
 	_cleanup_strbuf_ struct uni_strbuf b;
 
-	return name_in(session, guest, &b, NULL) == 0 && access(b.s, F_OK) == 0;
+	return name_in(session, guest, &b, NULL) == 0 && uni_door_access(b.s, F_OK) == 0;
 }
 
 int uni_exact_save(

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/door.h"
 #include "base/outdir.h"
 #include "base/strbuf.h"
 #include "base/text.h"
@@ -73,8 +74,8 @@ static int sweep_one(
 	const char *path, int dir_fd, const char *sub, bool remove_them, struct uni_err *err)
 {
 	_cleanup_(cleanup_closedir) DIR *d = NULL;
-	int fd = openat(
-		dir_fd, sub != NULL ? sub : ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = uni_door_openat(dir_fd, sub != NULL ? sub : ".",
+		O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 	struct dirent *e;
 
 	if (fd < 0 && errno == ENOENT && sub != NULL)
@@ -96,13 +97,13 @@ static int sweep_one(
 		if (sub == NULL && uni_sdir_is_folder(e->d_name))
 			continue;
 		if (!uni_sdir_is_file(sub, e->d_name) ||
-			fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+			uni_door_fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
 			!S_ISREG(st.st_mode))
 			return refuse_stranger(path, sub, e->d_name, err);
 		/* session.json stays until the new one takes its name: always one of ours. */
 		if (!remove_them || strcmp(e->d_name, UNI_SDIR_JSON) == 0)
 			continue;
-		if (unlinkat(dirfd(d), e->d_name, 0) != 0)
+		if (uni_door_unlinkat(dirfd(d), e->d_name, 0) != 0)
 			return uni_err_set(err, UNI_EIO, "cannot remove %s of %s: %s", e->d_name,
 				path, strerror(errno));
 	}
@@ -121,7 +122,7 @@ static int sweep_folder(const char *path, int dir_fd, bool remove_them, struct u
 		guest_name(guest, i);
 		rc = sweep_one(path, dir_fd, guest, remove_them, err);
 		if (rc == 0 && remove_them)
-			(void)unlinkat(dir_fd, guest, AT_REMOVEDIR);
+			(void)uni_door_unlinkat(dir_fd, guest, AT_REMOVEDIR);
 	}
 	return rc;
 }
@@ -133,8 +134,8 @@ static bool is_begun(const char *path, int dir_fd)
 	struct uni_err err = { 0 };
 	struct stat st;
 
-	return fstatat(dir_fd, UNI_SDIR_JSON, &st, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT &&
-	       sweep_folder(path, dir_fd, false, &err) == 0;
+	return uni_door_fstatat(dir_fd, UNI_SDIR_JSON, &st, AT_SYMLINK_NOFOLLOW) != 0 &&
+	       errno == ENOENT && sweep_folder(path, dir_fd, false, &err) == 0;
 }
 
 static int replace_session(const char *path, int dir_fd, struct uni_err *err)
@@ -180,8 +181,8 @@ static int check_owner(const char *path, int fd, struct uni_err *err)
 
 static int open_old(const char *path, const struct uni_outdir *at, int *fd_ret, struct uni_err *err)
 {
-	_cleanup_close_ int fd =
-		openat(at->fd, at->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_close_ int fd = uni_door_openat(
+		at->fd, at->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 	int rc;
 
 	if (fd < 0)
@@ -229,7 +230,7 @@ int uni_sdir_create(const char *path, bool overwrite, int *fd_ret, struct uni_er
 		rc = open_new(path, &at, overwrite, &fd, err);
 	if (rc < 0)
 		return rc;
-	if (mkdirat(fd, UNI_SDIR_SYMBOLS, 0700) != 0 && errno != EEXIST)
+	if (uni_door_mkdirat(fd, UNI_SDIR_SYMBOLS, 0700) != 0 && errno != EEXIST)
 		return cannot_make(path, errno, err);
 	*fd_ret = uni_take_fd(&fd);
 	return 0;
@@ -244,9 +245,9 @@ void uni_sdir_remove(const char *path)
 	if (uni_outdir_open(AT_FDCWD, path, false, &at, &err) != 0 ||
 		open_old(path, &at, &fd, &err) != 0)
 		return;
-	(void)unlinkat(fd, UNI_SDIR_SYMBOLS, AT_REMOVEDIR);
-	(void)unlinkat(fd, UNI_SDIR_JSON, 0);
-	(void)unlinkat(at.fd, at.name, AT_REMOVEDIR);
+	(void)uni_door_unlinkat(fd, UNI_SDIR_SYMBOLS, AT_REMOVEDIR);
+	(void)uni_door_unlinkat(fd, UNI_SDIR_JSON, 0);
+	(void)uni_door_unlinkat(at.fd, at.name, AT_REMOVEDIR);
 }
 
 void uni_sdir_abandon(const char *path, int fd)
@@ -257,14 +258,14 @@ void uni_sdir_abandon(const char *path, int fd)
 	if (sweep_folder(path, fd, true, &err) != 0 ||
 		uni_outdir_open(AT_FDCWD, path, false, &at, &err) != 0)
 		return;
-	(void)unlinkat(fd, UNI_SDIR_SYMBOLS, AT_REMOVEDIR);
-	(void)unlinkat(fd, UNI_SDIR_JSON, 0);
-	(void)unlinkat(at.fd, at.name, AT_REMOVEDIR);
+	(void)uni_door_unlinkat(fd, UNI_SDIR_SYMBOLS, AT_REMOVEDIR);
+	(void)uni_door_unlinkat(fd, UNI_SDIR_JSON, 0);
+	(void)uni_door_unlinkat(at.fd, at.name, AT_REMOVEDIR);
 }
 
 int uni_sdir_reserve(int fd)
 {
-	int reserve = openat(fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	int reserve = uni_door_openat(fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
 	if (reserve >= 0 && posix_fallocate(reserve, 0, RESERVE_BYTES) != 0) {
 		(void)close(reserve);
@@ -275,7 +276,7 @@ int uni_sdir_reserve(int fd)
 
 int uni_sdir_open(const char *path, int *fd_ret, struct uni_err *err)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = uni_door_openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 
 	if (fd < 0)
 		return uni_err_set(err,
@@ -292,7 +293,7 @@ int uni_sdir_add_guest(const char *path, int fd, unsigned guest, struct uni_err 
 	char name[GUEST_NAME];
 
 	guest_name(name, guest);
-	if (mkdirat(fd, name, 0700) != 0 && errno != EEXIST)
+	if (uni_door_mkdirat(fd, name, 0700) != 0 && errno != EEXIST)
 		return cannot_make(path, errno, err);
 	return 0;
 }
@@ -320,8 +321,8 @@ unsigned uni_sdir_nr_vcpus(int fd, unsigned guest, unsigned least)
 
 		(void)snprintf(samples, sizeof(samples), UNI_SDIR_STREAM, guest, v - 1);
 		(void)snprintf(exits, sizeof(exits), UNI_SDIR_EXITS, guest, v - 1);
-		if (fstatat(fd, samples, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
-			fstatat(fd, exits, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		if (uni_door_fstatat(fd, samples, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+			uni_door_fstatat(fd, exits, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			return v;
 	}
 	return least;

@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/door.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
 #include "obj/usym.h"
@@ -120,7 +121,7 @@ static int load_names(struct uni_recording *r, struct uni_recorded_names *n, str
 	uni_strbuf_addf(&name, "%s/%s/%s.usym", r->path, UNI_SDIR_SYMBOLS, n->id);
 	if (uni_strbuf_failed(&name))
 		return uni_err_nomem(err);
-	if (n->id[0] == '\0' || access(name.s, F_OK) != 0)
+	if (n->id[0] == '\0' || uni_door_access(name.s, F_OK) != 0)
 		return 0;
 	rc = uni_symtab_load(name.s, &n->symtab, &n->err);
 	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "%s", n->err.msg) : 0;
@@ -132,7 +133,7 @@ bool uni_recording_has_names(const struct uni_recording *r, const char *id)
 
 	uni_strbuf_init(&name);
 	uni_strbuf_addf(&name, "%s/%s/%s.usym", r->path, UNI_SDIR_SYMBOLS, id);
-	return id[0] != '\0' && !uni_strbuf_failed(&name) && access(name.s, F_OK) == 0;
+	return id[0] != '\0' && !uni_strbuf_failed(&name) && uni_door_access(name.s, F_OK) == 0;
 }
 
 static int find_names(struct uni_recording *r, const char *id, uint32_t *ret, struct uni_err *err)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/door.h"
 #include "base/vec.h"
 #include "recording/ctf_trace.h"
 #include "recording/folder.h"
@@ -62,7 +63,7 @@ static int open_file(const struct uni_tstream *t, uint32_t cpu)
 	int fd;
 
 	(void)snprintf(name, sizeof(name), UNI_SDIR_EVENTS, t->guest, cpu);
-	fd = openat(t->dir_fd, name,
+	fd = uni_door_openat(t->dir_fd, name,
 		O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 	return fd < 0 ? -errno : fd;
 }

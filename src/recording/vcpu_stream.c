@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/door.h"
 #include "recording/folder.h"
 
 struct uni_wstream *uni_wstream_get(struct uni_wguest *g, enum uni_ctf_stream kind, uint32_t vcpu)
@@ -33,7 +34,7 @@ static int open_file(struct uni_wstream *st, int dir_fd, const struct uni_ctf_pa
 		(void)snprintf(name, sizeof(name), UNI_SDIR_EXITS, p->guest, p->vcpu);
 	else
 		(void)snprintf(name, sizeof(name), UNI_SDIR_STREAM, p->guest, p->vcpu);
-	st->fd = openat(dir_fd, name,
+	st->fd = uni_door_openat(dir_fd, name,
 		O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 	return st->fd < 0 ? -errno : 0;
 }

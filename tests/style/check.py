@@ -164,13 +164,14 @@ def xen(root):
 # By a path, or below the current folder. Files of ours are made by base/sink.h and base/outdir.h.
 BY_PATH = re.compile(r"(?<![\w.>])((open|fopen|freopen|creat|rename|unlink|rmdir|mkdir|mkfifo|symlink|link|truncate"
                      r"|opendir|mkstemp|mkostemp|mkdtemp|chmod|chown)\s*\("
-                     r"|(openat|renameat2?|unlinkat|mkdirat|symlinkat|linkat)\s*\(\s*AT_FDCWD)")
+                     r"|(openat|renameat2?|unlinkat|mkdirat|symlinkat|linkat|uni_door_(openat|renameat|unlinkat|mkdirat))"
+                     r"\s*\(\s*AT_FDCWD)")
 KERNEL = r"src/backend/(kvm|proc|vmm|gdb)/|src/backend/listener\.c|src/tracing/clock\.c|src/top/"
 MAY_BY_PATH = {
     KERNEL: "reads /proc, /sys, /dev: folders that only the kernel and root change",
     r"src/backend/xen/(granted_page|keeper)\.c": "/dev/xen; keeper: its own locks in a folder that it checks",
     r"src/backend/helper\.c|src/app/(xl|serve_child)\.c": "/dev/null",
-    r"src/base/(io|outdir)\.c": "the functions that all others use",
+    r"src/base/(io|outdir|confine)\.c": "the functions that all others use; confine: to name folders only",
     r"src/recording/folder\.c": "opens a session's folder to read; the rest is below its descriptor",
     r"src/backend/stream/line\.c": "the device of a serial line",
     r"src/backend/core/src\.c|src/obj/sysroot\.c|src/app/symbols\.c|src/format/uftrace/reader\.c|src/cli/complete\.c":

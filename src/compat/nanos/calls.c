@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "compat/nanos/calls.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/clock.h"
+#include "base/door.h"
 #include "base/json.h"
 #include "app/term.h"
 #include "app/timeline.h"
@@ -62,7 +64,8 @@ static bool is_trace(const char *path)
 	struct stat st;
 	ssize_t n;
 
-	if (stat(path, &st) != 0 || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
+	if (uni_door_fstatat(AT_FDCWD, path, &st, 0) != 0 ||
+		(!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
 		return false;
 	if (S_ISDIR(st.st_mode))
 		return true;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/door.h"
 #include "base/io.h"
 #include "base/strbuf.h"
 #include "format/mirage/mirage.h"
@@ -23,7 +24,7 @@ bool uni_mirage_is_folder(const char *path)
 
 	uni_strbuf_init(&name);
 	uni_strbuf_addf(&name, "%s/metadata", path);
-	if (uni_strbuf_failed(&name) || access(name.s, R_OK) != 0 ||
+	if (uni_strbuf_failed(&name) || uni_door_access(name.s, R_OK) != 0 ||
 		uni_read_regular(name.s, METADATA_MAX, &text, &size, &ignored) != 0)
 		return false;
 	return memmem(text, size, UNI_MIRAGE_UUID, strlen(UNI_MIRAGE_UUID)) != NULL;
@@ -44,7 +45,7 @@ int uni_mirage_read_folder(const char *path, uni_promise_event_fn fn, void *arg,
 		uni_strbuf_addf(&name, "%s/cpu%u", path, cpu);
 		if (uni_strbuf_failed(&name))
 			rc = uni_err_nomem(err);
-		else if (access(name.s, F_OK) != 0)
+		else if (uni_door_access(name.s, F_OK) != 0)
 			continue;
 		else
 			rc = uni_read_regular(name.s, FILE_MAX, &data, &size, err);

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/door.h"
 #include "base/io.h"
 #include "base/line.h"
 #include "base/strtab.h"
@@ -87,7 +88,7 @@ static int read_map(struct uni_palette_map *m, const char *path, struct uni_err 
 	struct uni_line l;
 	int rc;
 
-	if (access(path, F_OK) != 0)
+	if (uni_door_access(path, F_OK) != 0)
 		return 0;
 	rc = uni_read_file(path, FILE_MAX_BYTES, &data, &size, err);
 	while (rc == 0 && uni_line_next(data, size, &pos, &l)) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/door.h"
 #include "base/io.h"
 
 #define BUFFERED_MAX ((size_t)64 << 20)
@@ -35,7 +36,8 @@ static int flush_task(struct uni_uftrace_data *d, uint32_t thread)
 		return 0;
 	(void)snprintf(
 		name, sizeof(name), "%lu.dat", (unsigned long)thread + UNI_UFTRACE_FIRST_TID);
-	fd = openat(d->dir_fd, name, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = uni_door_openat(
+		d->dir_fd, name, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 	r = fd < 0 ? -errno : uni_write_full(fd, t->records.s, t->records.len);
 	uni_strbuf_deinit(&t->records);
 	if (r == 0)

@@ -6,10 +6,12 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/door.h"
 #include "base/io.h"
 #include "base/strbuf.h"
 #include "format/uftrace/data_read.h"
@@ -131,7 +133,8 @@ static int read_dat(struct reader *r, const char *name)
 
 static int each_file(struct reader *r, int (*fn)(struct reader *r, const char *name))
 {
-	DIR *d = opendir(r->path);
+	int fd = uni_door_openat(AT_FDCWD, r->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
 	const struct dirent *e;
 	int rc = 0;
 

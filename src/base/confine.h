@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a process may still do to the system: which system calls, and where it may write. */
+#ifndef UNI_BASE_CONFINE_H
+#define UNI_BASE_CONFINE_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+/*
+ * An output that the user named, borrowed. Call it before uni_confine_writes(), for at most 16.
+ */
+void uni_confine_output(const char *path);
+
+/*
+ * From now on, files are made, changed and removed only in the folders of the outputs and, with
+ * `temporary`, of temporary files. Programs cannot be executed. By Landlock; does nothing on a
+ * kernel without. Needs no_new_privs.
+ */
+void uni_confine_writes(bool temporary);
+
+/*
+ * From now on, only the system calls that reading files, writing results and serving open sockets
+ * need are possible: no new socket, program or debugger. Any other ends the process with one line.
+ * Needs no_new_privs. Call it before there are threads.
+ */
+int uni_confine_calls(struct uni_err *err);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * LD_PRELOAD: a process that was taken over. As soon as it has a filter:
+ * PLANTED_CALL=N: its next read() makes system call N, with arguments of 0.
+ * PLANTED_FILE=PATH: whoever opens a file called "trigger" makes PATH instead. In root's commands
+ * that is the opener.
+ */
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int is_confined(void)
+{
+	char text[4096];
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY);
+	long n = syscall(SYS_read, fd, text, sizeof(text) - 1);
+
+	(void)syscall(SYS_close, fd);
+	text[n > 0 ? n : 0] = '\0';
+	return strstr(text, "\nSeccomp:\t2") != NULL;
+}
+
+ssize_t read(int fd, void *buf, size_t size)
+{
+	const char *nr = getenv("PLANTED_CALL");
+
+	if (nr != NULL && is_confined())
+		(void)syscall(strtol(nr, NULL, 10), 0, 0, 0, 0, 0, 0);
+	return syscall(SYS_read, fd, buf, size);
+}
+
+int openat(int dir, const char *path, int flags, ...)
+{
+	const char *planted = getenv("PLANTED_FILE"), *name = strrchr(path, '/');
+	va_list ap;
+	mode_t mode;
+
+	va_start(ap, flags);
+	mode = va_arg(ap, mode_t);
+	va_end(ap);
+	if (planted != NULL && is_confined() &&
+		strcmp(name != NULL ? name + 1 : path, "trigger") == 0)
+		return (int)syscall(SYS_openat, AT_FDCWD, planted, O_RDWR | O_CREAT, 0600);
+	return (int)syscall(SYS_openat, dir, path, flags, mode);
+}
