@@ -150,7 +150,7 @@ unmapped() {
 		[ "$(grep -c 'nothing is mapped at 0000123456789000' ctx)" = 2 ]
 }
 
-for way in $ways; do
+for way in $(by_default kvm "$ways"); do
 	seconds=1
 	[ "$way" = tcg ] && seconds=4 # where a busy host makes pauses long, and them few
 	if boot "$way" "$(image calls1)" ''; then
@@ -164,7 +164,7 @@ for way in $ways; do
 		check "$way: boots" false
 	fi
 done
-for way in $accels; do
+for way in $(by_default tcg "$accels"); do
 	if boot "$way" "$(image smp)" '' --smp 2; then
 		check "$way: xenctx shows registers, code, stack, call trace" views "$way"
 		check "$way: xenctx -C" all_vcpus
@@ -301,27 +301,28 @@ wrong_name() { # nothing is made that nobody would find
 }
 check "generate-flame-graph: -n is not the configuration's" wrong_name
 
-# Domains that nobody finds: they need not run while they are looked for.
+# Domains that cannot be recorded, which is known at once: the file is no replay.
 not_traced() { # what it made goes, what was there stays
 	: >xl.log
 	(cd work && timeout 60 "$U" generate-flame-graph -n app -c ../app.cfg -x ../app.elf \
-		--target "gdb:unix=$T/none") >out 2>err
+		--target "replay:file=$T/none") >out 2>err
 	status=$?
 	grep -q 'destroy 7' xl.log && refused $status err 1 "$T/none" && [ ! -e domain ] || return
 	xl create ../app.cfg && : >xl.log
 	(cd work && timeout 60 "$U" generate-flame-graph -n app -c ../app.cfg -x ../app.elf \
-		--target "gdb:unix=$T/none") >out 2>err
+		--target "replay:file=$T/none") >out 2>err
 	[ $? -eq 1 ] && [ -e domain ] && ! grep -q destroy xl.log
 	status=$?
 	xl destroy 7
 	return $status
 }
 echo -S >"$T/option"
+echo x >"$T/none"
 check "generate-flame-graph: a domain that cannot be traced" not_traced
 
 left_behind() { # the domain that could not be recorded
 	: >xl.log
-	(cd work && timeout 120 "$U" run --xl ../app.cfg -q -d 1 --target "gdb:unix=$T/none") >out 2>err
+	(cd work && timeout 120 "$U" run --xl ../app.cfg -q -d 1 --target "replay:file=$T/none") >out 2>err
 	status=$?
 	refused $status err 1 "$T/none" && [ ! -e domain ] && grep -q destroy xl.log
 }
