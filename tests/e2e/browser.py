@@ -18,6 +18,23 @@ def find():
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
+# Before any script of a page: who waits for a timer or for the next picture. A timer of a second or more is no part of drawing.
+# window.settled() is kept when nobody waits, or, where timers go on forever, when 250 ms went by without one that draws.
+COUNT = """(() => {
+    const later = setTimeout, never = clearTimeout, next = requestAnimationFrame, not = cancelAnimationFrame;
+    const timers = new Set(), frames = new Set();
+    window.setTimeout = (f, ms = 0, ...a) => { const id = later(() => { timers.delete(id); f(...a); }, ms); if (ms < 1000) timers.add(id); return id; };
+    window.clearTimeout = (id) => { timers.delete(id); never(id); };
+    window.requestAnimationFrame = (f) => { const id = next((t) => { frames.delete(id); f(t); }); frames.add(id); return id; };
+    window.cancelAnimationFrame = (id) => { frames.delete(id); not(id); };
+    window.settled = () => new Promise((done) => {
+        const begin = performance.now();
+        const look = () => next(() => next(() => !frames.size && (!timers.size || performance.now() - begin > 250) ? done() : later(look, 5)));
+        look();
+    });
+})()"""
+
+
 class Failed(Exception):
     pass
 
@@ -47,6 +64,7 @@ class Browser:
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         self.call("Page.enable")
+        self.call("Page.addScriptToEvaluateOnNewDocument", source=COUNT)
         self.call("Runtime.enable")
         self.call("Log.enable")
         self.size(width, height)
@@ -123,7 +141,7 @@ class Browser:
 
     def settle(self):
         """Until what is being drawn was drawn, and nothing glides any more."""
-        self.run("new Promise(r => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(r)), 250))")
+        self.run("window.settled()")
 
     def mouse(self, kind, x, y, buttons=0, **more):
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, buttons=buttons,
