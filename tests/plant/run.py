@@ -112,7 +112,7 @@ def run_test(name):
     if os.path.exists(log):
         os.unlink(log)
     # A defect may hang a test: unit tests take seconds.
-    limit = ["-t", "0.5"] if suite == "unit" else []
+    limit = ["-t", "0.2"] if suite == "unit" else []
     subprocess.run(["meson", "test", "-C", BUILD, "--no-rebuild", *limit, "--suite", suite, test], env=env,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     with open(log, encoding="utf-8") as f:
