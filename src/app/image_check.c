@@ -43,7 +43,7 @@ int uni_guest_check_image(struct uni_guest *g, struct uni_err *err)
 
 	if (regs == NULL)
 		return uni_err_nomem(err);
-	rc = uni_as_create(g->t->ops->gmem(g->t), NULL, &as, err);
+	rc = uni_as_create(g->t->ops->gmem(g->t), &uni_as_budget_once, &as, err);
 	if (rc != 0)
 		return rc;
 	uni_difference_deinit(&g->differ);
@@ -84,7 +84,7 @@ static int settle_more(struct uni_guest *g)
 
 	if (rc != 0 || g->nr_more == 0 || g->t->ops->files != NULL)
 		return rc;
-	rc = uni_as_create(g->t->ops->gmem(g->t), NULL, &as, &ignored);
+	rc = uni_as_create(g->t->ops->gmem(g->t), &uni_as_budget_once, &as, &ignored);
 	if (rc != 0 || take_registers(g, &pause, regs, &ignored) != 0) {
 		uni_as_destroy(as);
 		return rc;

@@ -193,7 +193,7 @@ static int take_shot(struct uni_guest *g, struct shot *shot, struct uni_err *err
 	shot->arch = g->t->arch;
 	shot->g = g;
 	if (rc == 0)
-		rc = uni_as_create(g->t->ops->gmem(g->t), NULL, &as, err);
+		rc = uni_as_create(g->t->ops->gmem(g->t), &uni_as_budget_once, &as, err);
 	if (rc == 0)
 		rc = read_guest(g, shot, as, err);
 	uni_as_destroy(as);

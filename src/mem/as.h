@@ -74,6 +74,7 @@ struct uni_as_budget {
 	uint32_t bytes;	      /* guest bytes copied */
 	uint32_t table_loads; /* page-table entries loaded */
 	uint64_t wall_ns;     /* since uni_as_begin(); 0 = no limit */
+	uint64_t cpu_ns;      /* instead: CPU time of this thread; 0 = wall_ns counts */
 };
 
 struct uni_as_stats { /* of the current sample */
@@ -91,6 +92,11 @@ struct uni_gmem *uni_as_gmem(struct uni_as *as);
 
 /* Default budget: 256 KiB, 4096 table loads, 20 ms. */
 extern const struct uni_as_budget uni_as_budget_default;
+/*
+ * The same for reading once, as at attach: 1 s of CPU time. A busy host may take the CPU away from
+ * us for longer than any limit, and that must not look like memory that cannot be read.
+ */
+extern const struct uni_as_budget uni_as_budget_once;
 
 /*
  * Starts a sample: new root, empty caches, full budget. root NULL or a virtual gmem: GVA == GPA.

@@ -10,7 +10,7 @@
 #define PAGES_MAX (1u << 24) /* 64 GiB of mappings */
 #define LOADS_MAX (1u << 25) /* of tables' entries, in one step */
 #define LOADS_MIN (1u << 14) /* all tables on the way to a page, and many empty ones */
-#define WALL_NS	  (8 * UNI_NSEC_PER_SEC)
+#define CPU_NS	  (8 * UNI_NSEC_PER_SEC)
 #define LOAD_NS	  64u /* loading a cached table's entry takes less */
 
 struct uni_pages {
@@ -22,10 +22,10 @@ struct uni_pages {
 	bool all; /* there is nothing after it */
 	uni_page_fn fn;
 	void *ctx;
-	uint64_t until_ns;
-	bool ended;   /* by fn */
-	bool paused;  /* the time of this step is over */
-	uint8_t *buf; /* CHUNK */
+	uint64_t until_ns; /* of uni_thread_ns() */
+	bool ended;	   /* by fn */
+	bool paused;	   /* the time of this step is over */
+	uint8_t *buf;	   /* CHUNK */
 };
 
 static int give_pages(struct uni_pages *w, uint64_t gva, bool exec, size_t size)
@@ -67,7 +67,7 @@ static int read_range(struct uni_pages *w, uint64_t gva, uint64_t at, bool exec,
 			return rc;
 		i += n;
 		w->next = gva + i;
-		w->paused = uni_now_ns() > w->until_ns;
+		w->paused = uni_thread_ns() > w->until_ns;
 	}
 	return 0;
 }
@@ -99,7 +99,7 @@ static int walk_tables(struct uni_pages *w, uint64_t time_ns)
 	const struct uni_as_budget budget = { .bytes = 512u << 20,
 		.table_loads = (uint32_t)uni_max(
 			uni_min(time_ns / LOAD_NS, (uint64_t)LOADS_MAX), (uint64_t)LOADS_MIN),
-		.wall_ns = WALL_NS };
+		.cpu_ns = CPU_NS };
 	struct uni_as *as = NULL;
 	struct uni_mapping map;
 	int rc = uni_as_create(w->m, &budget, &as, NULL);
@@ -174,7 +174,7 @@ int uni_pages_step(struct uni_pages *p, uint64_t time_ns, uni_page_fn fn, void *
 
 	p->fn = fn;
 	p->ctx = ctx;
-	p->until_ns = uni_now_ns() + time_ns;
+	p->until_ns = uni_thread_ns() + time_ns;
 	p->paused = false;
 	rc = p->has_tables ? walk_tables(p, time_ns) : walk_regions(p);
 	if (rc != 0)

@@ -232,6 +232,15 @@ none() { # no image but what the folder holds
 	grep -q 'program_start+' "$T/out" && grep -q '\[unknown\]' "$T/out"
 }
 
+# A busy host takes the CPU away for longer than the reads of a sample may take.
+slowed() {
+	strace -qq -f -o "$T/strace" -e trace=process_vm_readv \
+		-e inject=process_vm_readv:delay_enter=25000 "$U" stacks "$target" -e "$elf" >"$T/out" 2>&1
+	status=$?
+	cat "$T/out"
+	[ $status -eq 0 ] && grep -q DELAYED "$T/strace" && grep -q lab_entry "$T/out"
+}
+
 # Two of the variants will do, but for sh test.sh all.
 [ -n "${UNISCOPE_ALL-}" ] || variants=$(echo "$variants" | grep -m1 -e -fp; echo "$variants" | grep -m1 -e -nofp)
 for accel in $accels; do
@@ -258,6 +267,7 @@ for accel in $accels; do
 			boot "$accel" "$elf" "" --qmp "$T/q" --initrd "$program"
 		wait_for 60 grep -q 'program at' "$T/serial"
 		check "$accel: $v, chains go through both images" loaded "$program"
+		[ "$accel" != kvm ] || check "$accel: a busy host does not hide the image" slowed
 		check "$accel: $v, both travel with a session" recorded "$BUILD/lab"
 	done
 done

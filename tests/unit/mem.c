@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <string.h>
+#include <time.h>
 
 #include "../support/guest.h"
 #include "base/checked.h"
@@ -202,6 +203,37 @@ static void budgets_hold(void **state)
 	space_close(&s);
 }
 
+static int read_late(
+	void *ctx, const struct uni_gmem_region *r, uint64_t offset, void *buf, size_t len)
+{
+	const struct timespec busy = { .tv_nsec = 25000000 };
+
+	(void)nanosleep(&busy, NULL);
+	return read_array(ctx, r, offset, buf, len);
+}
+
+/* Time that a busy host takes from us counts for a sample, but not for what is read once. */
+static void busy_hosts_are_no_limit(void **state)
+{
+	static const struct uni_gmem_ops late_ops = { .read = read_late };
+	static const struct uni_gmem_region ram = { .size = 0x4000 };
+	static uint8_t bytes[0x4000];
+	struct uni_gmem *m;
+	struct uni_as *as;
+	uint64_t v;
+
+	assert_int_equal(uni_gmem_create(&late_ops, bytes, UNI_GMEM_VIRTUAL, &ram, 1, &m, NULL), 0);
+	assert_int_equal(uni_as_create(m, &uni_as_budget_once, &as, NULL), 0);
+	for (uint64_t at = 0; at < ram.size; at += 0x1000)
+		assert_int_equal(uni_as_read_u64(as, uni_gva_of(at), &v), 0);
+	uni_as_destroy(as);
+	assert_int_equal(uni_as_create(m, NULL, &as, NULL), 0);
+	(void)uni_as_read_u64(as, uni_gva_of(0), &v);
+	assert_int_equal(uni_as_read_u64(as, uni_gva_of(0x1000), &v), -UNI_EBUDGET);
+	uni_as_destroy(as);
+	uni_gmem_destroy(m);
+}
+
 static void gone_is_passed_on(void **state)
 {
 	struct space s;
@@ -313,6 +345,7 @@ int main(void)
 		cmocka_unit_test(reads_straddle_pages),
 		cmocka_unit_test(caches_last_one_sample),
 		cmocka_unit_test(budgets_hold),
+		cmocka_unit_test(busy_hosts_are_no_limit),
 		cmocka_unit_test(gone_is_passed_on),
 		cmocka_unit_test(exact_ends_without_paging),
 		cmocka_unit_test(the_space_does_not_wrap),

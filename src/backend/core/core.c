@@ -157,7 +157,8 @@ static void find_halted(struct core *p)
 {
 	struct uni_as *as = NULL;
 
-	if (p->file.space != UNI_GMEM_PHYSICAL || uni_as_create(p->gmem, NULL, &as, NULL) != 0)
+	if (p->file.space != UNI_GMEM_PHYSICAL ||
+		uni_as_create(p->gmem, &uni_as_budget_once, &as, NULL) != 0)
 		return;
 	uni_vec_foreach (r, &p->file.vcpu) {
 		struct uni_pt_root root;

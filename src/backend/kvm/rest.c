@@ -156,13 +156,13 @@ static void look_at_page(struct search *s, const uint8_t *page, uint64_t gpa)
 
 static void search_all(struct search *s, uint8_t *buf)
 {
-	uint64_t until = uni_now_ns() + SEARCH_NS;
+	uint64_t until = uni_thread_ns() + SEARCH_NS;
 
 	for (size_t i = 0; i < uni_gmem_nr_regions(s->k->gmem); i++) {
 		const struct uni_gmem_region *r = uni_gmem_region(s->k->gmem, i);
 		uint64_t left = r->size, at = r->start;
 
-		while (left >= PAGE && uni_now_ns() < until) {
+		while (left >= PAGE && uni_thread_ns() < until) {
 			size_t n = (size_t)uni_min(left - left % PAGE, (uint64_t)CHUNK);
 
 			if (uni_gmem_read(s->k->gmem, uni_gpa_of(at), buf, n) == 0) {
@@ -202,7 +202,7 @@ int uni_kvm_rest(struct uni_kvm *k, const struct uni_attach_opts *opts, struct u
 	if (buf == NULL)
 		return uni_err_nomem(err);
 	s.index = (unsigned)(code->gva >> 39 & 511);
-	rc = uni_as_create(k->gmem, NULL, &s.as, err);
+	rc = uni_as_create(k->gmem, &uni_as_budget_once, &s.as, err);
 	if (rc != 0)
 		return rc;
 	search_all(&s, buf);

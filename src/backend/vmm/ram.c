@@ -20,7 +20,7 @@
 
 /* For a search through all mappings of a guest. */
 static const struct uni_as_budget all_tables = {
-	.bytes = 64u << 20, .table_loads = 1u << 22, .wall_ns = UNI_NSEC_PER_SEC
+	.bytes = 64u << 20, .table_loads = 1u << 22, .cpu_ns = UNI_NSEC_PER_SEC
 };
 
 struct ram {
@@ -206,7 +206,8 @@ static enum walk walk_text(const struct search *s, const struct place *p)
 		return WALK_NONE;
 	if (make_gmem(s->pid, p, &m, NULL) != 0)
 		return WALK_NONE;
-	if (uni_as_create(m, s->opts->anywhere ? &all_tables : NULL, &as, NULL) == 0) {
+	if (uni_as_create(m, s->opts->anywhere ? &all_tables : &uni_as_budget_once, &as, NULL) ==
+		0) {
 		for (size_t i = 0; result != WALK_YES && i < s->opts->nr_regs; i++) {
 			enum walk w = walk_one(s, as, &s->opts->regs[i], t, p->moved);
 
