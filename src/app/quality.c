@@ -46,17 +46,27 @@ bool uni_quality_exits_only(const struct uni_record_meta *m)
 void uni_quality_where(char ret[UNI_QUALITY_TEXT], const struct uni_vcpu_times *t)
 {
 	double all = (double)t->guest_ns + (double)t->kvm_ns + (double)t->vmm_ns +
-		     (double)t->idle_ns + (double)t->stolen_ns;
+		     (double)t->unsampled_ns + (double)t->idle_ns + (double)t->stolen_ns;
 	double percent = all > 0 ? 100.0 / all : 0;
-	char kvm[40] = "";
+	double sampled = (double)t->guest_ns + (double)t->kvm_ns + (double)t->vmm_ns;
+	char kvm[40] = "", unsampled[80] = "";
+
+	if (t->unsampled_ns != 0)
+		(void)snprintf(unsampled, sizeof(unsampled), "on a CPU but not sampled %.1f %%, ",
+			percent * (double)t->unsampled_ns);
+	if (t->unsampled_ns != 0 && sampled <= 0) {
+		(void)snprintf(ret, UNI_QUALITY_TEXT, "%sidle %.1f %%, stolen %.1f %%", unsampled,
+			percent * (double)t->idle_ns, percent * (double)t->stolen_ns);
+		return;
+	}
 
 	if (t->split)
 		(void)snprintf(kvm, sizeof(kvm), "KVM %.1f %%, ", percent * (double)t->kvm_ns);
 	(void)snprintf(ret, UNI_QUALITY_TEXT,
-		"%s %.1f %%, %sVMM %.1f %%, idle %.1f %%, stolen %.1f %%",
+		"%s %.1f %%, %sVMM %.1f %%, %sidle %.1f %%, stolen %.1f %%",
 		t->split ? "guest" : "guest and KVM",
 		percent * ((double)t->guest_ns + (t->split ? 0.0 : (double)t->kvm_ns)), kvm,
-		percent * (double)t->vmm_ns, percent * (double)t->idle_ns,
+		percent * (double)t->vmm_ns, unsampled, percent * (double)t->idle_ns,
 		percent * (double)t->stolen_ns);
 }
 
@@ -70,6 +80,7 @@ struct uni_vcpu_times uni_quality_all_vcpus(const struct uni_record_stats *st)
 		sum.guest_ns += t->guest_ns;
 		sum.kvm_ns += t->kvm_ns;
 		sum.vmm_ns += t->vmm_ns;
+		sum.unsampled_ns += t->unsampled_ns;
 		sum.idle_ns += t->idle_ns;
 		sum.stolen_ns += t->stolen_ns;
 		sum.exits += t->exits;

@@ -109,13 +109,14 @@ struct uni_stream_stats {
 
 /* How a vCPU spent its wall time since stream_start(); the sum is the wall time. */
 struct uni_vcpu_times {
-	uint64_t guest_ns;  /* includes KVM's part if the two cannot be separated */
-	uint64_t kvm_ns;    /* KVM worked for it */
-	uint64_t vmm_ns;    /* its thread ran in the VMM */
-	uint64_t idle_ns;   /* halted, or its thread slept in the VMM */
-	uint64_t stolen_ns; /* ready to run, but the host ran something else */
-	uint64_t exits;	    /* 0 if they are not counted */
-	bool split;	    /* guest and kvm were separated */
+	uint64_t guest_ns;     /* includes KVM's part if the two cannot be separated */
+	uint64_t kvm_ns;       /* KVM worked for it */
+	uint64_t vmm_ns;       /* its thread ran in the VMM */
+	uint64_t unsampled_ns; /* on a CPU, but no sample tells in which of the three */
+	uint64_t idle_ns;      /* halted, or its thread slept in the VMM */
+	uint64_t stolen_ns;    /* ready to run, but the host ran something else */
+	uint64_t exits;	       /* 0 if they are not counted */
+	bool split;	       /* guest and kvm were separated */
 };
 
 #endif

@@ -292,6 +292,8 @@ static void parse_times(struct src *stats, struct uni_record_stats *st)
 		t->guest_ns = get_u64(&s, "guest_ns");
 		t->kvm_ns = get_u64(&s, "kvm_ns");
 		t->vmm_ns = get_u64(&s, "vmm_ns");
+		if (json_object_get(s.obj, "unsampled_ns") != NULL)
+			t->unsampled_ns = get_u64(&s, "unsampled_ns");
 		t->idle_ns = get_u64(&s, "idle_ns");
 		t->stolen_ns = get_u64(&s, "stolen_ns");
 		t->exits = get_u64(&s, "exits");

@@ -119,6 +119,8 @@ static void put_times(struct uni_json *j, const struct uni_record_stats *st)
 		put_u64(j, "guest_ns", t->guest_ns);
 		put_u64(j, "kvm_ns", t->kvm_ns);
 		put_u64(j, "vmm_ns", t->vmm_ns);
+		if (t->unsampled_ns != 0)
+			put_u64(j, "unsampled_ns", t->unsampled_ns);
 		put_u64(j, "idle_ns", t->idle_ns);
 		put_u64(j, "stolen_ns", t->stolen_ns);
 		put_u64(j, "exits", t->exits);

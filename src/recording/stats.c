@@ -229,6 +229,7 @@ static void add_times(struct uni_vcpu_times *sum, const struct uni_vcpu_times *o
 	add_saturated(&sum->guest_ns, one->guest_ns);
 	add_saturated(&sum->kvm_ns, one->kvm_ns);
 	add_saturated(&sum->vmm_ns, one->vmm_ns);
+	add_saturated(&sum->unsampled_ns, one->unsampled_ns);
 	add_saturated(&sum->idle_ns, one->idle_ns);
 	add_saturated(&sum->stolen_ns, one->stolen_ns);
 	add_saturated(&sum->exits, one->exits);

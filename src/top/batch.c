@@ -154,6 +154,8 @@ static void json_vcpus(
 		json_known(j, "guest", v->guest);
 		json_known(j, "kvm", v->split || v->sampled ? v->kvm : -1.0);
 		json_known(j, "vmm", v->vmm);
+		if (v->unsampled > 0.0)
+			json_known(j, "unsampled", v->unsampled);
 		json_known(j, "idle", v->idle);
 		json_known(j, "stolen", v->stolen);
 		json_known(j, "exits_per_s", v->exits);

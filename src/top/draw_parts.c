@@ -107,6 +107,7 @@ static void draw_rest(const struct uni_top *top, int row, uint32_t first, uint32
 		mean.guest = add_known(mean.guest, v->guest);
 		mean.kvm = add_known(mean.kvm, v->kvm);
 		mean.vmm = add_known(mean.vmm, v->vmm);
+		mean.unsampled = add_known(mean.unsampled, v->unsampled);
 		mean.idle = add_known(mean.idle, v->idle);
 		mean.stolen = add_known(mean.stolen, v->stolen);
 		mean.exits = add_known(mean.exits, v->exits);
@@ -117,6 +118,7 @@ static void draw_rest(const struct uni_top *top, int row, uint32_t first, uint32
 		mean.guest /= known;
 		mean.kvm /= known;
 		mean.vmm /= known;
+		mean.unsampled /= known;
 		mean.idle /= known;
 		mean.stolen /= known;
 	}

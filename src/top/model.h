@@ -16,9 +16,10 @@
 /* Shares of wall time, 0 to 1; negative: not known. */
 struct uni_top_vcpu {
 	double guest, kvm, vmm, idle, stolen;
-	double exits; /* a second; negative: not counted */
-	bool split;   /* guest and kvm are separate */
-	bool sampled; /* estimated from the states of samples in the window */
+	double unsampled; /* on a CPU, but no sample tells in which of the first three */
+	double exits;	  /* a second; negative: not counted */
+	bool split;	  /* guest and kvm are separate */
+	bool sampled;	  /* estimated from the states of samples in the window */
 };
 
 /* The quality of the sampling. Numbers are of the time between the last two refreshes, unless

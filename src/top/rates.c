@@ -84,15 +84,17 @@ static void vcpu_from_times(struct uni_top_vcpu *v, const struct uni_vcpu_times 
 	uint64_t guest = grown_since(now->guest_ns, before->guest_ns);
 	uint64_t kvm = grown_since(now->kvm_ns, before->kvm_ns);
 	uint64_t vmm = grown_since(now->vmm_ns, before->vmm_ns);
+	uint64_t unsampled = grown_since(now->unsampled_ns, before->unsampled_ns);
 	uint64_t idle = grown_since(now->idle_ns, before->idle_ns);
 	uint64_t stolen = grown_since(now->stolen_ns, before->stolen_ns);
-	uint64_t sum = guest + kvm + vmm + idle + stolen;
+	uint64_t sum = guest + kvm + vmm + unsampled + idle + stolen;
 
 	if (sum == 0)
 		return; /* nothing new */
 	*v = (struct uni_top_vcpu){ .guest = ratio_or_zero(guest, sum),
 		.kvm = ratio_or_zero(kvm, sum),
 		.vmm = ratio_or_zero(vmm, sum),
+		.unsampled = ratio_or_zero(unsampled, sum),
 		.idle = ratio_or_zero(idle, sum),
 		.stolen = ratio_or_zero(stolen, sum),
 		.exits = -1.0,

@@ -127,6 +127,8 @@ void uni_say_vcpu(struct uni_say_parts *p, const struct uni_top_vcpu *v)
 	}
 	/* The same order always; a narrow screen leaves out the last ones. */
 	add_share(p, v->split ? "guest" : "busy", v->guest);
+	if (v->unsampled > 0.0)
+		add_share(p, "not sampled", v->unsampled);
 	add_share(p, "idle", v->idle);
 	add_share(p, "stolen", v->stolen);
 	if (v->exits >= 0.0) {

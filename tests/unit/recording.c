@@ -63,7 +63,7 @@ static void round_trip(void **state)
 		.end_ns = T0 + 9,
 		.unwind_ns = 8,
 		.own_cpu_ns = 9 };
-	struct uni_vcpu_times times[2] = { { 0 }, { 1, 2, 3, 4, 5, 6, true } };
+	struct uni_vcpu_times times[2] = { { 0 }, { 1, 2, 3, 4, 5, 6, 7, true } };
 	struct uni_record_stats got;
 	struct uni_recording *rec;
 	struct count c = { .stop_at = 100 };

@@ -406,6 +406,15 @@ static void test_streams(void **state)
 	assert_string_equal(p.v[3], "   2,000 exits/s");
 	assert_string_equal(p.v[4], "kvm  25.0%");
 	assert_string_equal(p.v[5], "vmm  12.5%");
+	/* Without a sample, a busy vCPU was not "guest". */
+	t->unsampled_ns += SEC;
+	t->idle_ns += SEC;
+	f->status.at_ns = 113 * SEC;
+	refresh(f, 113 * SEC);
+	uni_say_vcpu(&p, &f->top.vcpus[0]);
+	assert_string_equal(p.v[0], "guest   0.0%");
+	assert_string_equal(p.v[1], "not sampled  50.0%");
+	assert_string_equal(p.v[2], "idle  50.0%");
 	uni_say_quality(&p, &f->top);
 	assert_string_equal(p.v[3], "never stopped");
 	assert_string_equal(p.v[4], "host 1.5 us/sample");

@@ -27,13 +27,15 @@ static void put_share(struct uni_json *j, const char *key, uint64_t part, uint64
 static void put_vcpu(struct uni_json *j, const struct uni_vcpu_times *t)
 {
 	double all = (double)t->guest_ns + (double)t->kvm_ns + (double)t->vmm_ns +
-		     (double)t->idle_ns + (double)t->stolen_ns;
+		     (double)t->unsampled_ns + (double)t->idle_ns + (double)t->stolen_ns;
 	double part = all > 0 ? 1.0 / all : 0;
 
 	uni_json_object(j);
 	uni_json_kv(double, j, "guest", part *(double)t->guest_ns);
 	uni_json_kv(double, j, "kvm", part *(double)t->kvm_ns);
 	uni_json_kv(double, j, "vmm", part *(double)t->vmm_ns);
+	if (t->unsampled_ns != 0)
+		uni_json_kv(double, j, "unsampled", part *(double)t->unsampled_ns);
 	uni_json_kv(double, j, "idle", part *(double)t->idle_ns);
 	uni_json_kv(double, j, "stolen", part *(double)t->stolen_ns);
 	uni_json_kv(bool, j, "split", t->split);

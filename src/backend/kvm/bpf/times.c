@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * How a vCPU spent its wall time. Time off the CPU is exact, from the scheduler's own counts; the
- * samples divide the rest.
+ * samples divide the rest. Without a sample, it is not divided.
  */
 #include <string.h>
 
@@ -87,8 +87,10 @@ int uni_kvm_stream_times(struct uni_kvm_stream *s, uint32_t vcpu, struct uni_vcp
 	if (n != 0) {
 		ret->kvm_ns = (uint64_t)((double)on * (double)m->samples[UNI_BPF_KVM] / (double)n);
 		ret->vmm_ns = (uint64_t)((double)on * (double)m->samples[UNI_BPF_VMM] / (double)n);
+		ret->guest_ns = subtract_to_zero(on, ret->kvm_ns + ret->vmm_ns);
+	} else {
+		ret->unsampled_ns = on;
 	}
-	ret->guest_ns = subtract_to_zero(on, ret->kvm_ns + ret->vmm_ns);
 	ret->exits = uni_kvm_exits_of(s, vcpu);
 	ret->split = (s->bpf->guest[s->guest].flags & UNI_BPF_SPLIT) != 0;
 	return 0;
