@@ -118,16 +118,6 @@ static bool has_written(const struct uni_boot *b)
 	return false;
 }
 
-static uint64_t cpu_ns_of(pid_t pid)
-{
-	struct timespec ts;
-	clockid_t clock;
-
-	if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &ts) != 0)
-		return 0;
-	return (uint64_t)ts.tv_sec * UNI_NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
 /* Firmware for PVH and multiboot never enables paging. For a guest that does, attaching shows the
  * state. */
 static void look_at_cpu(struct uni_boot *b)
@@ -144,7 +134,7 @@ static void look_at_cpu(struct uni_boot *b)
 		b->nr_same++;
 	} else {
 		b->nr_same = 0;
-		b->same_cpu_ns = cpu_ns_of(b->q->pid);
+		b->same_cpu_ns = uni_process_cpu_ns(b->q->pid);
 	}
 	b->cpu = now;
 	b->has_cpu = true;
@@ -157,7 +147,7 @@ static bool is_stuck(const struct uni_boot *b)
 	if (b->stopped || b->nr_same < NR_SAME)
 		return false;
 	return b->cpu.halted ? !b->cpu.interrupts
-			     : cpu_ns_of(b->q->pid) - b->same_cpu_ns >= SAME_CPU_NS;
+			     : uni_process_cpu_ns(b->q->pid) - b->same_cpu_ns >= SAME_CPU_NS;
 }
 
 static void end_now(struct uni_boot *b, enum uni_boot_end end)

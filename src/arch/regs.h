@@ -26,7 +26,8 @@ enum uni_vcpu_state {
 	 */
 	UNI_VCPU_KVM,	 /* the host's KVM works for it */
 	UNI_VCPU_VMM,	 /* its thread runs in the VMM */
-	UNI_VCPU_STOLEN, /* ready to run, but the host runs something else */
+	UNI_VCPU_STOLEN, /* ready to run, but the host runs something else. Also of a vCPU that has
+			    not run since the last sample (sampling/ran.h) */
 	/* For a guest's thread that was on no vCPU (record --threads). */
 	UNI_OFF_CPU_READY,    /* it could run */
 	UNI_OFF_CPU_BLOCKED,  /* until another thread or an interrupt wakes it */

@@ -205,6 +205,11 @@ struct uni_target_ops {
 	 * tick old. It includes no other host work. Returns 0, or -UNI_ENOTSUP.
 	 */
 	int (*on_cpu)(struct uni_target *t, uint32_t vcpu, uint64_t *ret);
+	/*
+	 * Optional: CPU time as well, but never less than this vCPU had. It may include work of the
+	 * VMM and of other vCPUs. Returns 0, or -UNI_ENOTSUP.
+	 */
+	int (*cpu_most)(struct uni_target *t, uint32_t vcpu, uint64_t *ret);
 
 	/*
 	 * Optional, with UNI_CAP_STREAM: samples or exits that the kernel makes without stopping

@@ -40,6 +40,17 @@ static inline uint64_t uni_realtime_ns(void)
 	return uni_timespec_ns(&ts);
 }
 
+/* CPU time of all threads of a process; 0: not known. */
+static inline uint64_t uni_process_cpu_ns(pid_t pid)
+{
+	struct timespec ts;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &ts) != 0)
+		return 0;
+	return uni_timespec_ns(&ts);
+}
+
 static inline struct timespec uni_ns_timespec(uint64_t ns)
 {
 	return (struct timespec){ .tv_sec = (time_t)(ns / UNI_NSEC_PER_SEC),

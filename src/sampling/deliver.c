@@ -59,7 +59,8 @@ static void deliver_vcpu(struct uni_pauser *s, uint32_t vcpu)
 		.t_ns = s->cap->t_ns[vcpu],
 		.vcpu = vcpu,
 		.pause_ns = pause_of(s, vcpu),
-		.state = s->cap->regs[vcpu].state,
+		.state = uni_vcpuset_has(&s->cap->waited, vcpu) ? UNI_VCPU_STOLEN
+								: s->cap->regs[vcpu].state,
 	};
 
 	if (chain->nr == 0) {

@@ -220,11 +220,15 @@ static int hold_once(struct uni_pauser *s, const struct uni_vcpuset *set, enum p
 			uni_sched_paused(&s->sched, p.begin_ns, p.end_ns);
 		return rc;
 	}
+	if (purpose == CHAINS && s->ran != NULL)
+		uni_ran_not(s->ran, set, s->cap->regs, &s->cap->waited);
 	if (purpose != WATCHES)
 		capture_chains(s, set, purpose);
 	if (purpose != RETAKE)
 		capture_watches(s);
 	end_pause(s, &p);
+	if (s->ran != NULL)
+		uni_ran_resumed(s->ran, set, s->cap->regs);
 	note_pause(s, &p, set);
 	return 0;
 }
@@ -298,7 +302,7 @@ static int take_tick(struct uni_pauser *s, bool only_watches)
 	int rc;
 
 	s->cap->unknown = 0;
-	s->cap->have = s->cap->have_thread = (struct uni_vcpuset){ 0 };
+	s->cap->have = s->cap->have_thread = s->cap->waited = (struct uni_vcpuset){ 0 };
 	memset(s->cap->pause_ns, 0, s->nr_vcpus * sizeof(s->cap->pause_ns[0]));
 	if (!(s->caps & UNI_CAP_HOLD))
 		return tick_free(s, only_watches);
@@ -409,6 +413,7 @@ static void sampler_free(struct uni_pauser *s)
 	uni_threads_destroy(s->threads);
 	uni_thread_ids_destroy(s->ids);
 	uni_slab_destroy(s->slab);
+	uni_ran_destroy(s->ran);
 	uni_as_destroy(s->as);
 	capture_free(s->cap);
 	free(s);
@@ -459,6 +464,8 @@ static int sampler_init(struct uni_pauser *s, struct uni_target *t,
 	rc = uni_as_create(t->ops->gmem(t), &budget, &s->as, err);
 	if (rc == 0)
 		rc = uni_slab_create(t, cfg->unwinder, s->nr_vcpus, &budget, &s->slab, err);
+	if (rc == 0)
+		rc = uni_ran_create(t, s->nr_vcpus, &s->ran, err);
 	if (rc == 0 && cfg->nr_watch != 0)
 		rc = uni_watcher_create(cfg->watch, cfg->nr_watch, t->arch, &s->watcher, err);
 	return rc == 0 && cfg->model != NULL ? init_threads(s, err) : rc;

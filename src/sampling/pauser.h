@@ -3,6 +3,7 @@
 #ifndef UNI_SAMPLING_PAUSER_H
 #define UNI_SAMPLING_PAUSER_H
 
+#include "sampling/ran.h"
 #include "sampling/ways.h"
 #include "sampling/schedule.h"
 #include "sampling/slab.h"
@@ -12,8 +13,9 @@
 
 /* Data of one tick, taken while the guest was held; delivered when it runs again. */
 struct uni_capture {
-	uint64_t unknown;	 /* vCPUs without registers this time */
-	struct uni_vcpuset have; /* chain[n] holds vCPU n */
+	uint64_t unknown;	   /* vCPUs without registers this time */
+	struct uni_vcpuset have;   /* chain[n] holds vCPU n */
+	struct uni_vcpuset waited; /* vCPUs that have not run since they were held last */
 	/* For each vCPU: */
 	uint64_t *t_ns, *pause_ns;
 	struct uni_regs *regs;
@@ -31,6 +33,7 @@ struct uni_pauser {
 	uint32_t nr_vcpus;
 	struct uni_vcpuset all;
 	struct uni_as *as;
+	struct uni_ran *ran;   /* NULL: not known */
 	struct uni_slab *slab; /* NULL: chains are followed while the guest is held */
 	struct uni_watcher *watcher;
 	struct uni_threads *threads; /* NULL: of vCPUs only */

@@ -31,6 +31,8 @@ struct fake {
 	uint64_t gone_after;	/* snaps; 0: never */
 	uint64_t slow_once_ns;	/* the next snap takes this long */
 	bool dead;
+	bool tells_cpu, moves; /* its CPU time; a register changes from snap to snap */
+	uint64_t cpu_permille; /* of the time that passes */
 
 	bool held;
 	uint64_t snaps, holds, releases, bad_reads;
@@ -69,6 +71,7 @@ static int fake_snap(
 		ret[v].pc_valid = ret[v].sp_valid = f->state[v] < UNI_VCPU_OFFLINE;
 		ret[v].pc = 0x1000 + v;
 		ret[v].sp = MEM_GVA;
+		uni_regs_set(&ret[v], UNI_X86_RAX, f->moves ? f->snaps : 0);
 	}
 	f->held = (flags & UNI_SNAP_HOLD) != 0;
 	f->holds += f->held;
@@ -92,6 +95,14 @@ static struct uni_gmem *fake_gmem(struct uni_target *t)
 	return ((struct fake *)t)->m;
 }
 
+static int fake_cpu_most(struct uni_target *t, uint32_t vcpu, uint64_t *ret)
+{
+	struct fake *f = (struct fake *)t;
+
+	*ret = fake_ns / 1000 * f->cpu_permille;
+	return f->tells_cpu ? 0 : -UNI_ENOTSUP;
+}
+
 static bool fake_alive(struct uni_target *t)
 {
 	return !((struct fake *)t)->dead;
@@ -104,6 +115,7 @@ static const struct uni_target_ops fake_ops = {
 	.snap = fake_snap,
 	.release = fake_release,
 	.gmem = fake_gmem,
+	.cpu_most = fake_cpu_most,
 	.alive = fake_alive,
 };
 
@@ -273,6 +285,52 @@ static void samples_every_vcpu(void **state)
 	assert_true(b->stats.pause.p50_ns <= b->stats.pause.p99_ns);
 	assert_true(b->stats.pause.p99_ns <= b->stats.pause.max_ns);
 	assert_true(b->stats.own_cpu_ns > 0);
+}
+
+/* Runs with that CPU time and counts the samples that are said to be of a vCPU that waited. */
+static uint64_t nr_stolen(struct bench *b, bool moves, uint64_t cpu_permille)
+{
+	b->f.tells_cpu = true;
+	b->f.moves = moves;
+	b->f.cpu_permille = cpu_permille;
+	b->cfg.duration_ns = 0;
+	b->stop_after = 20;
+	assert_int_equal(run(b), 0);
+	assert_int_equal(b->stats.samples, 20);
+	return b->stats.state[UNI_VCPU_STOLEN];
+}
+
+/* On a busy host it is held again before it has run: only the first sample is of the guest. */
+static void a_vcpu_that_waits_is_stolen(void **state)
+{
+	struct bench *b = *state;
+
+	uint64_t stolen = nr_stolen(b, false, 20);
+
+	/* After a late tick, the next one may come too soon to tell. */
+	if (fake_late_ns == 0)
+		assert_int_equal(stolen, b->stats.samples - 1);
+	assert_in_range(stolen, b->stats.samples / 2, b->stats.samples - 1);
+	assert_int_equal(stolen + b->stats.state[UNI_VCPU_RUNNING], b->stats.samples);
+}
+
+static void a_vcpu_that_moved_is_not_stolen(void **state)
+{
+	assert_int_equal(nr_stolen(*state, true, 20), 0);
+}
+
+/* A loop that waits for a word in memory changes no register. */
+static void a_loop_that_changes_nothing_is_not_stolen(void **state)
+{
+	assert_int_equal(nr_stolen(*state, false, 990), 0);
+}
+
+static void a_halted_vcpu_is_not_stolen(void **state)
+{
+	struct bench *b = *state;
+
+	b->f.state[0] = UNI_VCPU_HALTED;
+	assert_int_equal(nr_stolen(b, false, 0), 0);
 }
 
 static void vcpus_without_registers(void **state)
@@ -497,6 +555,10 @@ int main(void)
 		T(samples_every_vcpu),
 		T(whole_stops_are_shared),
 		T(vcpus_without_registers),
+		T(a_vcpu_that_waits_is_stolen),
+		T(a_vcpu_that_moved_is_not_stolen),
+		T(a_loop_that_changes_nothing_is_not_stolen),
+		T(a_halted_vcpu_is_not_stolen),
 		T(slow_target_keeps_the_duty_cap),
 		T(duty_cap_at_100_khz),
 		T(no_burst_after_a_delay),

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "backend/listener.h"
 #include "backend/vmm/proc.h"
 
@@ -337,6 +338,14 @@ static bool gdb_alive(struct uni_target *base)
 	return rc == 0 || rc == -UNI_EAGAIN;
 }
 
+/* The CPU time of the whole process: which thread belongs to which vCPU, the stub does not tell. */
+static int gdb_cpu_most(struct uni_target *base, uint32_t vcpu, uint64_t *ret)
+{
+	const struct uni_gdb_target *t = (struct uni_gdb_target *)base;
+	*ret = t->info.pid != 0 ? uni_process_cpu_ns(t->info.pid) : 0;
+	return *ret != 0 ? 0 : -UNI_ENOTSUP;
+}
+
 static bool gdb_claims(const struct uni_target_info *info, char *keys_ret, size_t cap)
 {
 	bool by_monitor = info->gdb[0] == '\0' && info->qmp[0] != '\0';
@@ -381,6 +390,7 @@ const struct uni_target_ops uni_target_gdb = {
 	.snap = gdb_snap,
 	.release = gdb_release,
 	.gmem = gdb_gmem,
+	.cpu_most = gdb_cpu_most,
 	.info = gdb_info,
 	.alive = gdb_alive,
 	.write_text = uni_gdb_write_text,
