@@ -158,6 +158,7 @@ static void put_states(struct uni_sink *out, const struct uni_record_stats *st,
 		{ UNI_OFF_CPU_READY, "ready", "a thread could have run, and was on no vCPU" },
 		{ UNI_OFF_CPU_BLOCKED, "blocked", "a thread waited to be woken" },
 		{ UNI_OFF_CPU_SLEEPING, "sleeping", "a thread waited for a time to come" },
+		{ UNI_OFF_CPU_WAITING, "waiting", "a thread waited, with a time limit" },
 	};
 
 	for (unsigned i = 0; i < UNI_VCPU_STATE_NR; i++) {

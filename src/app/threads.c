@@ -79,15 +79,17 @@ void uni_thread_waits_for(
 void uni_thread_say(
 	const struct uni_guest *g, const struct uni_guest_thread *t, char *ret, size_t cap)
 {
-	const char *state = uni_thread_state_name(t->state);
+	const char *state = uni_thread_state_name(t->state),
+		   *limit = t->state == UNI_THREAD_WAITING ? ", with a time limit" : "";
 	char what[160];
 
 	uni_thread_waits_for(g, t, what, sizeof(what));
 	if (t->state == UNI_THREAD_RUNNING && t->vcpu >= 0)
 		(void)snprintf(ret, cap, "%s on vCPU %" PRId32, state, t->vcpu);
 	else if (t->vcpu >= 0)
-		(void)snprintf(ret, cap, "%s%s%s; vCPU %" PRId32 " has nothing to run", state,
-			what[0] != '\0' ? " on " : "", what, t->vcpu);
+		(void)snprintf(ret, cap, "%s%s%s%s; vCPU %" PRId32 " has nothing to run", state,
+			what[0] != '\0' ? " on " : "", what, limit, t->vcpu);
 	else
-		(void)snprintf(ret, cap, "%s%s%s", state, what[0] != '\0' ? " on " : "", what);
+		(void)snprintf(
+			ret, cap, "%s%s%s%s", state, what[0] != '\0' ? " on " : "", what, limit);
 }

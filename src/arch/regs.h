@@ -31,13 +31,14 @@ enum uni_vcpu_state {
 	/* For a guest's thread that was on no vCPU (record --threads). */
 	UNI_OFF_CPU_READY,    /* it could run */
 	UNI_OFF_CPU_BLOCKED,  /* until another thread or an interrupt wakes it */
-	UNI_OFF_CPU_SLEEPING, /* until some time, at most */
+	UNI_OFF_CPU_SLEEPING, /* until some time */
+	UNI_OFF_CPU_WAITING,  /* until it is woken, or until some time */
 	UNI_VCPU_STATE_NR
 };
 
 static inline bool uni_state_is_off_cpu(unsigned state)
 {
-	return state >= UNI_OFF_CPU_READY && state <= UNI_OFF_CPU_SLEEPING;
+	return state >= UNI_OFF_CPU_READY && state <= UNI_OFF_CPU_WAITING;
 }
 
 /* Lower-case word for reports and files: "running", ... */

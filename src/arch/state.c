@@ -12,6 +12,7 @@ static const char *const names[UNI_VCPU_STATE_NR] = {
 	[UNI_OFF_CPU_READY] = "ready",
 	[UNI_OFF_CPU_BLOCKED] = "blocked",
 	[UNI_OFF_CPU_SLEEPING] = "sleeping",
+	[UNI_OFF_CPU_WAITING] = "waiting",
 };
 
 const char *uni_vcpu_state_name(unsigned state)

@@ -27,8 +27,11 @@ enum uni_thread_state {
 	UNI_THREAD_RUNNING,  /* on a vCPU */
 	UNI_THREAD_READY,    /* could run, but no vCPU does */
 	UNI_THREAD_BLOCKED,  /* until another thread or an interrupt wakes it */
-	UNI_THREAD_SLEEPING, /* until some time, or until it is woken */
+	UNI_THREAD_SLEEPING, /* until some time: it asked to sleep */
 	UNI_THREAD_EXITED,
+	UNI_THREAD_WAITING, /* until it is woken, or until some time: the guest does not say which
+			       of them it asked for */
+	UNI_THREAD_IDLE,    /* the guest's idle thread, which has nothing to do */
 	UNI_THREAD_STATE_NR
 };
 

@@ -15,6 +15,8 @@ static const char *const states[UNI_THREAD_STATE_NR] = {
 	[UNI_THREAD_BLOCKED] = "blocked",
 	[UNI_THREAD_SLEEPING] = "sleeping",
 	[UNI_THREAD_EXITED] = "exited",
+	[UNI_THREAD_WAITING] = "waiting",
+	[UNI_THREAD_IDLE] = "idle",
 };
 
 const char *uni_thread_state_name(unsigned state)
@@ -111,6 +113,14 @@ static struct uni_guest_thread *find_or_add(struct uni_look *look, uint64_t obje
 	return &list->v[*slot_of(list, object) - 1];
 }
 
+/* It is on a vCPU: a blocked one may still be there, while its scheduler looks for another. */
+static void set_on_vcpu(struct uni_guest_thread *t)
+{
+	if (t->state == UNI_THREAD_READY || t->state == UNI_THREAD_UNKNOWN ||
+		t->state == UNI_THREAD_IDLE)
+		t->state = UNI_THREAD_RUNNING;
+}
+
 static void mark_current(struct uni_look *look)
 {
 	for (uint32_t v = 0; v < look->nr_vcpus; v++) {
@@ -123,8 +133,7 @@ static void mark_current(struct uni_look *look)
 		if (t == NULL || t->vcpu >= 0)
 			continue;
 		t->vcpu = (int32_t)v;
-		if (t->state == UNI_THREAD_READY || t->state == UNI_THREAD_UNKNOWN)
-			t->state = UNI_THREAD_RUNNING;
+		set_on_vcpu(t);
 	}
 }
 
@@ -167,7 +176,6 @@ int uni_model_current(const struct uni_model *m, struct uni_as *as, const struct
 	if (ret->object == 0 || !m->ops->read(&look, ret))
 		return -UNI_ENOENT;
 	ret->vcpu = (int32_t)vcpu;
-	if (ret->state == UNI_THREAD_READY || ret->state == UNI_THREAD_UNKNOWN)
-		ret->state = UNI_THREAD_RUNNING;
+	set_on_vcpu(ret);
 	return 0;
 }

@@ -12,7 +12,7 @@
 #define STACK_SHIFT_MIN 12u
 #define STACK_SHIFT_MAX 20u
 
-enum { SWITCH, LIST };
+enum { SWITCH, LIST, IDLE };
 enum { NAME, STACK, SP, IP, NEXT, FLAGS, WAKEUP, NR };
 
 static const char *const paths[NR] = { "name", "stack", "sp", "ip", "thread_list.tqe_next", "flags",
@@ -28,6 +28,14 @@ static void each_minios_thread(struct uni_look *look)
 		uni_look_list(look, first, NEXT);
 }
 
+static bool is_idle(struct uni_look *look, uint64_t thread)
+{
+	uint64_t idle;
+
+	return look->m->sym[IDLE] != 0 && uni_look_u64(look, look->m->sym[IDLE], &idle) &&
+	       idle == thread;
+}
+
 static bool read_thread(struct uni_look *look, struct uni_guest_thread *t)
 {
 	uint64_t ip, sp, flags, wakeup, name;
@@ -38,10 +46,12 @@ static bool read_thread(struct uni_look *look, struct uni_guest_thread *t)
 		!uni_look_member(look, t->object, WAKEUP, &wakeup) ||
 		!uni_look_member(look, t->object, NAME, &name))
 		return false;
-	if (flags & RUNNABLE)
+	if (is_idle(look, t->object))
+		t->state = UNI_THREAD_IDLE;
+	else if (flags & RUNNABLE)
 		t->state = UNI_THREAD_READY;
 	else
-		t->state = wakeup != 0 ? UNI_THREAD_SLEEPING : UNI_THREAD_BLOCKED;
+		t->state = wakeup != 0 ? UNI_THREAD_WAITING : UNI_THREAD_BLOCKED;
 	if (name != 0)
 		uni_look_text(look, name, UNI_THREAD_NAME_MAX - 1, t->name, sizeof(t->name));
 	if (look->list != NULL)
@@ -94,7 +104,9 @@ static uint64_t current_minios_thread(struct uni_look *look, uint32_t vcpu)
 const struct uni_guest_ops uni_guest_minios = {
 	.name = "minios",
 	.title = "Mini-OS",
-	.syms = { [SWITCH] = "__arch_switch_threads", [LIST] = "thread_list" },
+	.syms = { [SWITCH] = "__arch_switch_threads",
+		[LIST] = "thread_list",
+		[IDLE] = "?idle_thread" },
 	.structs = structs,
 	.each = each_minios_thread,
 	.read = read_thread,

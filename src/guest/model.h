@@ -10,7 +10,7 @@
 
 /* A structure of the guest and its members that are read; an entry with tag NULL ends the table. */
 struct uni_model_struct {
-	const char *tag;
+	const char *tag; /* "?" in front: the guest may be built without it */
 	size_t nr;
 	const char *const *paths; /* "?" in front: may be missing */
 };
@@ -38,7 +38,8 @@ struct uni_guest_ops {
 	const char *name;
 	const char *title;		  /* for messages: "Unikraft" */
 	const char *syms[UNI_MODEL_SYMS]; /* an image that has the first two symbols is of this
-					     guest; it must have the others as well */
+					     guest; it must have the others as well, but for
+					     those with "?" in front (sym: 0) */
 	const struct uni_model_struct *structs;
 	/* Layouts of the published structures, for images without debug data; NULL: none. */
 	const struct uni_member *known;

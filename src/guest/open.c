@@ -58,8 +58,10 @@ static int find_members(struct uni_model *m, struct uni_debug *debug, struct uni
 
 	for (const struct uni_model_struct *s = ops->structs; s->tag != NULL; at += s->nr, s++) {
 		const char *missing = NULL;
+		bool optional = s->tag[0] == '?';
 
-		if (uni_debug_members(debug, s->tag, at, s->nr, &missing) == 0)
+		if (uni_debug_members(debug, s->tag + optional, at, s->nr, &missing) == 0 ||
+			optional)
 			continue;
 		return uni_err_set(err, UNI_ENOTSUP,
 			"threads: this version of %s is not known: its debug data has no struct "
@@ -84,12 +86,16 @@ static int use_known(struct uni_model *m, struct uni_err *err)
 static int find_symbols(struct uni_model *m, const struct uni_image *img, struct uni_err *err)
 {
 	for (size_t i = 0; i < UNI_MODEL_SYMS && m->ops->syms[i] != NULL; i++) {
+		bool optional = m->ops->syms[i][0] == '?';
 		uint64_t size;
 
-		if (uni_image_find(img, m->ops->syms[i], &m->sym[i], &size) != 0)
+		if (uni_image_find(img, m->ops->syms[i] + optional, &m->sym[i], &size) != 0) {
+			if (optional)
+				continue;
 			return uni_err_set(err, UNI_ENOTSUP,
 				"threads: this version of %s is not known: it has no %s",
 				m->ops->title, m->ops->syms[i]);
+		}
 		m->sym[i] += m->bias;
 		m->sym_size[i] = size;
 	}

@@ -7,7 +7,7 @@
 
 #define SCHEDULERS_MAX 16
 
-enum { HEAD, CURRENT };
+enum { HEAD, CURRENT, COOP_YIELD };
 enum {
 	IP,
 	SP,
@@ -16,18 +16,28 @@ enum {
 	NEXT,
 	WAKEUP,
 	AUXSP,
+	SCHED,
 	NR_THREAD,
 	FIRST = NR_THREAD,
 	NEXT_SCHED,
+	YIELD,
+	NR_SCHED,
+	COOP_SCHED = NR_SCHED,
+	COOP_IDLE,
 	NR,
 };
 
 static const char *const thread_paths[NR_THREAD] = { "ctx.ip", "ctx.sp", "flags", "name",
-	"thread_list.tqe_next", "wakeup_time", "?auxsp" };
-static const char *const sched_paths[NR - NR_THREAD] = { "thread_list.tqh_first", "next" };
+	"thread_list.tqe_next", "wakeup_time", "?auxsp", "?sched" };
+static const char *const sched_paths[NR_SCHED - NR_THREAD] = { "thread_list.tqh_first", "next",
+	"?yield" };
+/* The cooperative scheduler, which yields by schedcoop_schedule(), has its idle thread in itself
+ * (lib/ukschedcoop/schedcoop.c). */
+static const char *const coop_paths[NR - NR_SCHED] = { "sched", "idle" };
 
 static const struct uni_model_struct structs[] = { { "uk_thread", NR_THREAD, thread_paths },
-	{ "uk_sched", NR - NR_THREAD, sched_paths }, { 0 } };
+	{ "uk_sched", NR_SCHED - NR_THREAD, sched_paths },
+	{ "?schedcoop", NR - NR_SCHED, coop_paths }, { 0 } };
 
 static void each_unikraft_thread(struct uni_look *look)
 {
@@ -53,7 +63,18 @@ static uint8_t state_of(const struct uni_look *look, uint64_t flags, uint64_t wa
 		return UNI_THREAD_EXITED;
 	if (flags & 0x4u << shift)
 		return UNI_THREAD_READY;
-	return wakeup != 0 ? UNI_THREAD_SLEEPING : UNI_THREAD_BLOCKED;
+	return wakeup != 0 ? UNI_THREAD_WAITING : UNI_THREAD_BLOCKED;
+}
+
+static bool is_idle(struct uni_look *look, uint64_t thread)
+{
+	const struct uni_member *m = look->m->member;
+	uint64_t sched, yield;
+
+	return m[COOP_SCHED].found && m[COOP_IDLE].found && look->m->sym[COOP_YIELD] != 0 &&
+	       uni_look_member(look, thread, SCHED, &sched) &&
+	       sched - m[COOP_SCHED].offset + m[COOP_IDLE].offset == thread &&
+	       uni_look_member(look, sched, YIELD, &yield) && yield == look->m->sym[COOP_YIELD];
 }
 
 static bool read_thread(struct uni_look *look, struct uni_guest_thread *t)
@@ -66,7 +87,7 @@ static bool read_thread(struct uni_look *look, struct uni_guest_thread *t)
 		!uni_look_member(look, t->object, WAKEUP, &wakeup) ||
 		!uni_look_member(look, t->object, NAME, &name))
 		return false;
-	t->state = state_of(look, flags, wakeup);
+	t->state = is_idle(look, t->object) ? UNI_THREAD_IDLE : state_of(look, flags, wakeup);
 	if (name != 0)
 		uni_look_text(look, name, UNI_THREAD_NAME_MAX - 1, t->name, sizeof(t->name));
 	if (look->list != NULL)
@@ -87,7 +108,9 @@ static uint64_t current_unikraft_thread(struct uni_look *look, uint32_t vcpu)
 const struct uni_guest_ops uni_guest_unikraft = {
 	.name = "unikraft",
 	.title = "Unikraft",
-	.syms = { [HEAD] = "uk_sched_head", [CURRENT] = "__uk_sched_thread_current" },
+	.syms = { [HEAD] = "uk_sched_head",
+		[CURRENT] = "__uk_sched_thread_current",
+		[COOP_YIELD] = "?schedcoop_schedule" },
 	.structs = structs,
 	.each = each_unikraft_thread,
 	.read = read_thread,

@@ -72,6 +72,8 @@ const char *uni_state_frame(unsigned state)
 		return "[blocked]";
 	case UNI_OFF_CPU_SLEEPING:
 		return "[sleeping]";
+	case UNI_OFF_CPU_WAITING:
+		return "[waiting]";
 	default:
 		return NULL;
 	}

@@ -88,6 +88,9 @@ static bool off_cpu_state(const struct uni_guest_thread *t, uint8_t *ret)
 	case UNI_THREAD_SLEEPING:
 		*ret = UNI_OFF_CPU_SLEEPING;
 		return true;
+	case UNI_THREAD_WAITING:
+		*ret = UNI_OFF_CPU_WAITING;
+		return true;
 	default:
 		return false;
 	}

@@ -150,7 +150,7 @@ static void print_times(struct uni_target *t)
 static void print(const struct run *r, struct uni_target *t)
 {
 	static const char *const state[UNI_VCPU_STATE_NR] = { "guest", "halted", "offline",
-		"unknown", "kvm", "vmm", "stolen", "ready", "blocked", "sleeping" };
+		"unknown", "kvm", "vmm", "stolen", "ready", "blocked", "sleeping", "waiting" };
 	struct uni_stream_stats st;
 
 	t->ops->stream_stats(t, &st);

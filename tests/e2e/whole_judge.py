@@ -12,7 +12,8 @@ import sys
 import xml.etree.ElementTree as xml
 
 US, SESSION = sys.argv[1:]
-NOT_THE_GUEST = ('[idle]', '[kvm]', '[vmm]', '[stolen]', '[ready]', '[blocked]', '[sleeping]')
+NOT_THE_GUEST = ('[idle]', '[kvm]', '[vmm]', '[stolen]', '[ready]', '[blocked]', '[sleeping]',
+                 '[waiting]')
 SAID = "100 % is the guest's time on a CPU"
 
 

@@ -251,7 +251,8 @@ static void states_are_leaves(void **state)
 		"app;app;[ready] 1\n"
 		"app;app;[sleeping] 1\n"
 		"app;app;[stolen] 1\n"
-		"app;app;[vmm] 1\n");
+		"app;app;[vmm] 1\n"
+		"app;app;[waiting] 1\n");
 	folds_to(p,
 		(struct uni_build_opts){ .filter = { .guest = -1, .vcpu = -1, .on_cpu = true } },
 		"app;app 3\n");
@@ -261,7 +262,8 @@ static void states_are_leaves(void **state)
 			.filter = { .guest = -1, .vcpu = -1, .off_cpu = true }, .per_vcpu = true },
 		"[no vcpu];app;app;[blocked] 1\n"
 		"[no vcpu];app;app;[ready] 1\n"
-		"[no vcpu];app;app;[sleeping] 1\n");
+		"[no vcpu];app;app;[sleeping] 1\n"
+		"[no vcpu];app;app;[waiting] 1\n");
 	folds_to(p,
 		(struct uni_build_opts){ .filter = { .guest = -1, .vcpu = UNI_OFF_CPU_BLOCKED } },
 		"");

@@ -182,20 +182,25 @@ static void expect_restored(const struct bench *b, uint32_t i)
 	assert_true(uni_regs_get_sys(r, 2, &v) && v == 0x77);
 }
 
-static void check_unikraft(struct bench *b)
+/* has_idle: its scheduler has an idle thread that we can tell from others. */
+static void check_unikraft(struct bench *b, bool has_idle)
 {
 	const struct uni_regs *r;
 	struct uni_guest_thread t;
 	uint64_t v;
 
 	walk(b, 2);
-	assert_int_equal(b->list->nr, 5);
+	assert_int_equal(b->list->nr, 5 + has_idle);
 	assert_int_equal(b->list->cut, UNI_THREADS_WHOLE);
 	expect(b, 0, "runs", "runs", UNI_THREAD_RUNNING, 0);
 	expect(b, 1, "waits", "waits\xef\xbf\xbdwith\xef\xbf\xbd[0m", UNI_THREAD_BLOCKED, -1);
-	expect(b, 2, "sleeps", "", UNI_THREAD_SLEEPING, -1);
+	expect(b, 2, "sleeps", "", UNI_THREAD_WAITING, -1); /* it may also poll */
 	expect(b, 3, "exited", "exited", UNI_THREAD_EXITED, -1);
 	expect(b, 4, "starts", "starts", UNI_THREAD_READY, -1);
+	if (has_idle) {
+		assert_string_equal(b->list->v[5].name, "idle");
+		assert_int_equal(b->list->v[5].state, UNI_THREAD_IDLE);
+	}
 	expect_restored(b, 1);
 	/* One that has not run yet begins in its function. */
 	r = &b->list->v[4].regs;
@@ -225,7 +230,7 @@ static void unikraft(void **state)
 		assert_int_equal(rc, 0);
 		assert_string_equal(uni_model_name(b.img), "unikraft");
 		open_guest(&b);
-		check_unikraft(&b);
+		check_unikraft(&b, strcmp(names[i], "unikraft-old") != 0);
 		close_bench(&b);
 		seen++;
 	}
@@ -275,7 +280,7 @@ static void hostile_lists(void **state)
 	walk(&b, 1);
 	assert_int_equal(b.list->cut, UNI_THREADS_LOOP);
 	/* The other scheduler's are still had. */
-	assert_int_equal(b.list->nr, 2);
+	assert_int_equal(b.list->nr, 3);
 	/* Into nowhere, and to the end of everything. */
 	put64(&b, "runs", next, 0x10);
 	walk(&b, 1);
@@ -285,7 +290,8 @@ static void hostile_lists(void **state)
 	assert_int_equal(b.list->cut, UNI_THREADS_FAULT);
 	assert_int_equal(b.list->v[0].vcpu, 0);
 	/* Schedulers that lead to each other. */
-	put64(&b, "sched_two", offset_of(&b, "uk_sched", "next"), address(&b, "sched_one"));
+	put64(&b, "coop", offset_of(&b, "schedcoop", "sched") + offset_of(&b, "uk_sched", "next"),
+		address(&b, "sched_one"));
 	b.reads = 0;
 	walk(&b, 1);
 	assert_true(b.reads < 20);
@@ -318,7 +324,7 @@ static void more_threads_than_room(void **state)
 
 static void minios(void **state)
 {
-	static const char *const names[] = { "minios-gcc", "minios-clang" };
+	static const char *const names[] = { "minios-gcc", "minios-clang", "minios-noidle" };
 
 	for (size_t i = 0; i < uni_array_len(names); i++) {
 		struct uni_guest_thread t;
@@ -332,7 +338,10 @@ static void minios(void **state)
 		b.regs[0].sp = address(&b, "stack_runs") + 0x3a8;
 		walk(&b, 1);
 		assert_int_equal(b.list->nr, 3);
-		expect(&b, 0, "idle", "Idle", UNI_THREAD_SLEEPING, -1);
+		expect(&b, 0, "idle", "Idle",
+			strcmp(names[i], "minios-noidle") != 0 ? UNI_THREAD_IDLE
+							       : UNI_THREAD_WAITING,
+			-1);
 		expect(&b, 1, "waits", "waits", UNI_THREAD_BLOCKED, -1);
 		expect(&b, 2, "runs", "runs", UNI_THREAD_RUNNING, 0);
 		expect_restored(&b, 1);

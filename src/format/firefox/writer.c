@@ -75,7 +75,7 @@ static enum category category_of(const struct writer *w, const struct uni_frame 
 			return HOST;
 	}
 	return strcmp(name, "[idle]") == 0 || strcmp(name, "[blocked]") == 0 ||
-			       strcmp(name, "[sleeping]") == 0
+			       strcmp(name, "[sleeping]") == 0 || strcmp(name, "[waiting]") == 0
 		       ? IDLE
 		       : GUEST;
 }

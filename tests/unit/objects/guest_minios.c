@@ -56,6 +56,9 @@ struct thread waits = { .name = "waits",
 	.sp = (unsigned long)stack_waits,
 	.ip = (unsigned long)switched_out,
 	.thread_list = { &runs, NULL } };
+#ifndef NO_IDLE
+struct thread *idle_thread = &idle;
+#endif
 struct thread runs = { .name = "runs", .stack = (char *)stack_runs, .flags = 1 };
 
 void _start(void);

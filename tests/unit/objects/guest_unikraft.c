@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The structures in which Unikraft keeps its threads, with the same names and members but, on
- * purpose, not always at the same places. -DNO_AUXSP: as before 0.17. -DNO_NAME: a version to come.
+ * purpose, not always at the same places. -DNO_AUXSP: as before 0.17. -DNO_COOP: with another
+ * scheduler. -DNO_NAME: a version to come.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -48,6 +49,14 @@ struct uk_sched {
 	struct uk_sched *next;
 };
 
+#ifndef NO_COOP
+struct schedcoop {
+	uint64_t something_else;
+	struct uk_sched sched;
+	struct uk_thread idle;
+};
+#endif
+
 void ukarch_ctx_switch(void), _start(void);
 extern char switched_out[], called_from[], ctx_clear[], ctx_call[];
 
@@ -80,7 +89,13 @@ uint64_t stack_waits[8] = { 15, 14, 13, 12, 3, 6, (uint64_t)called_from, 99 };
 /* One that has not run yet, with the argument of its function. */
 uint64_t stack_starts[4] = { (uint64_t)ctx_call, 77, (uint64_t)_start, 0 };
 
+#ifndef NO_COOP
+struct schedcoop coop;
+#define SCHED_TWO (&coop.sched)
+#else
 struct uk_sched sched_two;
+#define SCHED_TWO (&sched_two)
+#endif
 struct uk_thread waits, sleeps, starts, runs, exited;
 
 #ifdef NO_NAME
@@ -89,8 +104,24 @@ struct uk_thread waits, sleeps, starts, runs, exited;
 #define NAME(s) .name = (s),
 #endif
 
-struct uk_sched sched_one = { .thread_list = { &runs, NULL }, .next = &sched_two };
+struct uk_sched sched_one = { .thread_list = { &runs, NULL }, .next = SCHED_TWO };
+#ifndef NO_COOP
+static void schedcoop_schedule(struct uk_sched *s)
+{
+	coop.something_else++;
+}
+
+/* Its idle thread could run at any time. */
+struct schedcoop coop = { .sched.yield = schedcoop_schedule,
+	.sched.thread_list = { &starts, NULL },
+	.idle = { .flags = RUNNABLE,
+		.sched = &coop.sched,
+		NAME("idle").thread_list = { NULL, NULL } } };
+#define AFTER_STARTS (&coop.idle)
+#else
 struct uk_sched sched_two = { .thread_list = { &starts, NULL } };
+#define AFTER_STARTS NULL
+#endif
 struct uk_sched *uk_sched_head = &sched_one;
 
 struct uk_thread runs = {
@@ -104,7 +135,8 @@ struct uk_thread sleeps = { .ctx = { (uintptr_t)switched_out, (uintptr_t)stack_w
 struct uk_thread exited = { .flags = EXITED, NAME("exited").thread_list = { NULL, NULL } };
 struct uk_thread starts = { .ctx = { (uintptr_t)ctx_clear, (uintptr_t)stack_starts },
 	.flags = RUNNABLE,
-	NAME("starts").thread_list = { NULL, NULL } };
+	.sched = &sched_one, /* not idle, although GCC puts it where that scheduler would have it */
+	NAME("starts").thread_list = { AFTER_STARTS, NULL } };
 
 struct uk_thread *__uk_sched_thread_current[2] = { &runs, NULL };
 
