@@ -333,6 +333,17 @@ static const char *state_name(const struct shot *shot, const struct stack *k)
 	return uni_vcpu_state_name(state);
 }
 
+static bool has_twin(const struct shot *shot, const struct uni_guest_thread *t)
+{
+	const struct uni_thread_list *list = uni_threads_list(shot->threads);
+
+	for (uint32_t i = 0; i < list->nr; i++) {
+		if (&list->v[i] != t && strcmp(list->v[i].name, t->name) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void print_head(const struct shot *shot, const struct stack *k)
 {
 	bool colour = uni_term_colour(stdout);
@@ -347,7 +358,7 @@ static void print_head(const struct shot *shot, const struct stack *k)
 	uni_thread_say(shot->g, t, says, sizeof(says));
 	if (t->has_number)
 		(void)snprintf(number, sizeof(number), " %" PRIu64, t->number);
-	else if (t->name[0] == '\0')
+	else if (t->name[0] == '\0' || has_twin(shot, t))
 		(void)snprintf(number, sizeof(number), " 0x%" PRIx64, t->object);
 	(void)printf("%sthread%s%s%s%s (%s)\n", on, number, t->name[0] != '\0' ? " " : "", t->name,
 		off, says);

@@ -80,16 +80,21 @@ void uni_record_thread_name(const struct uni_record_thread *thread, size_t nr, u
 	char ret[UNI_GUEST_NAME_MAX])
 {
 	const struct uni_record_thread *t = id != 0 && id <= nr ? &thread[id - 1] : NULL;
+	const char *space;
 
-	if (t == NULL)
+	if (t == NULL) {
 		(void)snprintf(
 			ret, UNI_GUEST_NAME_MAX, "%s", id == 0 ? "[no thread]" : "[unknown]");
-	else if (t->name[0] != '\0')
+		return;
+	}
+	space = t->name[0] != '\0' ? " " : "";
+	if (space[0] != '\0' && !t->has_twin)
 		(void)snprintf(ret, UNI_GUEST_NAME_MAX, "%s", t->name);
 	else if (t->has_number)
-		(void)snprintf(ret, UNI_GUEST_NAME_MAX, "%" PRIu64, t->number);
+		(void)snprintf(ret, UNI_GUEST_NAME_MAX, "%s%s%" PRIu64, t->name, space, t->number);
 	else
-		(void)snprintf(ret, UNI_GUEST_NAME_MAX, "0x%" PRIx64, t->object);
+		(void)snprintf(
+			ret, UNI_GUEST_NAME_MAX, "%s%s0x%" PRIx64, t->name, space, t->object);
 }
 
 void uni_thread_set_destroy(struct uni_thread_set *set)
@@ -134,7 +139,9 @@ static size_t match_threads(
 		return SIZE_MAX;
 	for (uint32_t id = 1; id <= g.nr_thread; id++) {
 		uni_record_thread_name(g.thread, g.nr_thread, id, name);
-		has[id] = uni_glob_match(glob, name);
+		has[id] = uni_glob_match(glob, name) ||
+			  (g.thread[id - 1].name[0] != '\0' &&
+				  uni_glob_match(glob, g.thread[id - 1].name));
 		nr += has[id];
 	}
 	set->guest[guest].has = has;

@@ -100,6 +100,7 @@ struct uni_record_thread {
 	uint64_t object; /* address of the guest's structure for it */
 	uint64_t number; /* the guest's own, where has_number */
 	bool has_number;
+	bool has_twin; /* set on reading: another thread of the guest has the same name */
 	char name[64]; /* clean; "" it has none */
 };
 
@@ -295,12 +296,15 @@ void uni_recording_guest_name(
 int uni_recording_find_guest(
 	const struct uni_recording *r, const char *text, uint32_t *ret, struct uni_err *err);
 
-/* The threads whose name matches a shell-style glob; uni_thread_set_destroy() frees the result.
- * -UNI_ENOENT: there is none, and the message has the names. */
+/* The threads whose name or display name matches a shell-style glob; uni_thread_set_destroy() frees
+ * the result. -UNI_ENOENT: there is none, and the message has the names. */
 int uni_recording_find_threads(const struct uni_recording *r, const char *glob,
 	struct uni_thread_set **ret, struct uni_err *err);
 void uni_thread_set_destroy(struct uni_thread_set *set); /* NULL-safe */
-/* The display name of a thread: its name, else its number or address. id 0: "[no thread]". */
+/*
+ * The display name of a thread: its name, else its number or address. If several have the name, the
+ * number or address follows it: "init 3". id 0: "[no thread]".
+ */
 void uni_record_thread_name(const struct uni_record_thread *thread, size_t nr, uint32_t id,
 	char ret[UNI_GUEST_NAME_MAX]);
 

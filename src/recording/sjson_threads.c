@@ -63,6 +63,30 @@ static bool parse_thread(const json_t *obj, uint32_t id, struct uni_record_threa
 	       (object[0] == '\0' || uni_parse_u64(object, &ret->object));
 }
 
+static int compare_names(const void *a, const void *b)
+{
+	const struct uni_record_thread *const *p = a, *const *q = b;
+
+	return strcmp((*p)->name, (*q)->name);
+}
+
+static bool mark_twins(struct uni_record_thread *thread, size_t nr)
+{
+	struct uni_record_thread **by_name = malloc(nr * sizeof(struct uni_record_thread *));
+
+	if (by_name == NULL)
+		return false;
+	for (size_t i = 0; i < nr; i++)
+		by_name[i] = &thread[i];
+	qsort(by_name, nr, sizeof(*by_name), compare_names);
+	for (size_t i = 1; i < nr; i++) {
+		if (strcmp(by_name[i - 1]->name, by_name[i]->name) == 0)
+			by_name[i - 1]->has_twin = by_name[i]->has_twin = true;
+	}
+	free(by_name);
+	return true;
+}
+
 const char *uni_session_parse_threads(const json_t *guest, struct uni_session_guest *ret)
 {
 	const json_t *list = json_object_get(guest, "threads");
@@ -83,5 +107,5 @@ const char *uni_session_parse_threads(const json_t *guest, struct uni_session_gu
 		if (!parse_thread(json_array_get(list, i), (uint32_t)i + 1, &ret->thread[i]))
 			return "threads";
 	}
-	return NULL;
+	return mark_twins(ret->thread, nr) ? NULL : "threads";
 }

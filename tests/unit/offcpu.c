@@ -158,12 +158,44 @@ static void trees_and_filters(void **state)
 	uni_recording_close(rec);
 }
 
+/* Redis on Unikraft has five that are called init. */
+static void threads_of_one_name_stay_apart(void **state)
+{
+	static const struct uni_record_thread threads[] = {
+		{ .id = 1, .object = 0x100, .name = "init" },
+		{ .id = 2, .object = 0x200, .name = "init" },
+		{ .id = 3, .object = 0x300, .number = 9, .has_number = true, .name = "init" },
+		{ .id = 4, .object = 0x400, .name = "initial" },
+		{ .id = 5, .object = 0x500 },
+		{ .id = 6, .object = 0x600 },
+	};
+	struct place *p = *state;
+	struct uni_record_stats st = { 0 };
+	struct uni_build_opts by_thread = { .per_thread = true };
+	struct uni_recorder *r;
+
+	p->meta.bias = 0;
+	r = create(p);
+	for (uint32_t i = 0; i < uni_array_len(threads); i++) {
+		assert_int_equal(uni_recorder_thread(r, 0, &threads[i]), 0);
+		sample(r, i, i + 1, UNI_VCPU_RUNNING);
+	}
+	assert_int_equal(close_with(r, &st, NULL, 0, &p->err), 0);
+	folds_to(p, NULL, by_thread,
+		"thread 0x500;0x1005 1\nthread 0x600;0x1006 1\nthread init 0x100;0x1001 1\n"
+		"thread init 0x200;0x1002 1\nthread init 9;0x1003 1\nthread initial;0x1004 1\n");
+	folds_to(p, "init", by_thread,
+		"thread init 0x100;0x1001 1\nthread init 0x200;0x1002 1\nthread init 9;0x1003 1\n");
+	folds_to(p, "init 9", by_thread, "thread init 9;0x1003 1\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(travel_with_the_session),
 		T(names_are_there_before_the_end),
 		T(trees_and_filters),
+		T(threads_of_one_name_stay_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
