@@ -2,6 +2,7 @@
 /* Unwind hints: how each function begins, and which functions nobody calls. */
 #include "obj/image.h"
 
+#include <elf.h>
 #include <stdlib.h>
 
 #include "arch/cfi.h"
@@ -34,7 +35,51 @@ static bool has_no_caller(const struct uni_image *img, uint64_t addr)
 	return rule != NULL && rule->ra.how == UNI_CFI_UNDEF;
 }
 
-static uint32_t function_flags(const struct uni_image *img, const struct uni_symbol *sym)
+/* A label in an assembler's code, which only that file sees. */
+static bool is_label(const struct uni_image *img, const struct uni_symbol *s)
+{
+	return s->type == STT_NOTYPE && s->bind == STB_LOCAL && s->guessed_size &&
+	       (img->cfi == NULL || uni_cfi_find(&img->cfi->table, s->addr) == NULL);
+}
+
+/* The bytes from start on, of so many, before the first place behind start that some code calls. */
+static uint64_t size_to_called(const struct uni_image *img, uint64_t start, uint64_t size)
+{
+	for (size_t i = 0; img->arch->after_call != NULL && i < img->file.segs.nr; i++) {
+		const struct uni_segment *s = &img->file.segs.v[i];
+
+		for (size_t k = UNI_CALL_BYTES; s->exec && k <= s->file_size; k++) {
+			const uint8_t *before = s->bytes + k - UNI_CALL_BYTES;
+			uint64_t to;
+
+			if (img->arch->after_call(before, s->vaddr + k, &to) && to != start &&
+				uni_range_has(start, size, to))
+				size = to - start;
+		}
+	}
+	return size;
+}
+
+/*
+ * The size of the code that begins at an entry point, 0: that of its symbol. An assembler's labels
+ * make several symbols of one piece of code (Unikraft's plat/xen/x86/entry64.S). They belong to it
+ * up to the next symbol that is a function, is global or has unwind rows. A label that is called
+ * begins a subroutine.
+ */
+static uint64_t boot_size(const struct uni_image *img, uint64_t entry)
+{
+	const struct uni_symbol *first = uni_image_lookup(img, entry), *s = first;
+	const struct uni_symbol *stop = img->syms.v + img->syms.nr;
+
+	if (first == NULL || !first->guessed_size || img->arch == NULL)
+		return 0;
+	while (s + 1 < stop && s[1].addr - s->addr == s->size && is_label(img, s + 1))
+		s++;
+	return s == first ? 0 : size_to_called(img, entry, s->size + (s->addr - entry));
+}
+
+static uint32_t function_flags(
+	const struct uni_image *img, const struct uni_symbol *sym, const uint64_t *boot)
 {
 	uint8_t code[PROLOGUE_BYTES];
 	size_t n = (size_t)uni_min(sym->size, (uint64_t)sizeof(code));
@@ -50,7 +95,8 @@ static uint32_t function_flags(const struct uni_image *img, const struct uni_sym
 	if (has_no_caller(img, sym->addr))
 		flags |= UNI_FUNC_ENTRY;
 	for (size_t i = 0; i < img->nr_entries; i++) {
-		if (uni_range_has(sym->addr, sym->size, img->entries[i]))
+		if (uni_range_has(sym->addr, sym->size, img->entries[i]) ||
+			uni_range_has(img->entries[i], boot[i], sym->addr))
 			flags |= UNI_FUNC_ENTRY;
 	}
 	return flags;
@@ -64,8 +110,11 @@ static uint32_t function_flags(const struct uni_image *img, const struct uni_sym
 static size_t make_funcs(const struct uni_image *img, uint64_t bias, struct uni_func_hint *func)
 {
 	const struct uni_ranges *r = &img->syms.ranges;
+	uint64_t boot[UNI_ENTRIES_MAX];
 	size_t nr = 0;
 
+	for (size_t i = 0; i < img->nr_entries; i++)
+		boot[i] = boot_size(img, img->entries[i]);
 	for (size_t i = 0; i < r->nr; i++) {
 		const struct uni_symbol *sym;
 		uint64_t last;
@@ -75,7 +124,7 @@ static size_t make_funcs(const struct uni_image *img, uint64_t bias, struct uni_
 			continue;
 		sym = &img->syms.v[r->sym[i]];
 		last = i + 1 < r->nr ? r->start[i + 1] - 1 : sym->addr + (sym->size - 1);
-		flags = function_flags(img, sym);
+		flags = function_flags(img, sym, boot);
 		if (r->start[i] != sym->addr && !(flags & UNI_FUNC_FRAMELESS))
 			continue;
 		/* A piece that the bias wraps is outside the checked hull: it is data, not code. */

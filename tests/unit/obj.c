@@ -372,6 +372,64 @@ static void hints_say_how_functions_begin(void **state)
 	uni_image_destroy(img);
 }
 
+/* Flags of the hints at 0x1000, 0x1010, ... of this image, one digit for each symbol. */
+static void entries_are(const struct elf_spec *spec, const char *want)
+{
+	const struct uni_unwind_hints *h;
+	struct uni_image *img;
+	struct elf_image e;
+	char got[16] = "";
+
+	elf_spec_write(spec, &e);
+	img = load(&e);
+	assert_int_equal(uni_image_hints(img, 0, &h, NULL), 0);
+	for (size_t i = 0; i < spec->nr_syms; i++) {
+		const struct uni_func_hint *f = uni_hints_find(h, 0x1000 + i * 16);
+
+		got[i] = f != NULL && (f->flags & UNI_FUNC_ENTRY) != 0 ? 'E' : '-';
+	}
+	assert_string_equal(got, want);
+	uni_image_destroy(img);
+}
+
+/* Unikraft's boot code for Xen: labels without type between the entry point and the call of C. */
+static void boot_code_has_labels(void **state)
+{
+	uint8_t code[0x50];
+	struct spec_sym syms[] = {
+		{ "start", 0x1000, 0, STT_NOTYPE, STB_GLOBAL, 1 },
+		{ "noavx", 0x1010, 0, STT_NOTYPE, STB_LOCAL, 1 },
+		{ "nopku", 0x1020, 0, STT_NOTYPE, STB_LOCAL, 1 },
+		{ "trap", 0x1030, 0, STT_NOTYPE, STB_GLOBAL, 1 },
+		{ "inside", 0x1040, 0, STT_NOTYPE, STB_LOCAL, 1 },
+	};
+	struct elf_spec spec = { .text = 0x1000,
+		.data = 0x3000,
+		.code = code,
+		.code_size = sizeof(code),
+		.syms = syms,
+		.nr_syms = uni_array_len(syms),
+		.entry = 0x1000 };
+
+	memset(code, 0x90, sizeof(code));
+	entries_are(&spec, "EEE--");
+	/* A subroutine of the boot code has a caller: its chain is cut. */
+	memcpy(code + 4, "\xe8\x17\0\0\0", 5);
+	entries_are(&spec, "EE---");
+	memset(code + 4, 0x90, 5);
+	/* So has one that is called from elsewhere. */
+	memcpy(code + 0x45, "\xe8\xc6\xff\xff\xff", 5);
+	entries_are(&spec, "E----");
+	memset(code + 0x45, 0x90, 5);
+	/* A function of its own, and code behind an entry point whose size is known. */
+	syms[1].type = STT_FUNC;
+	entries_are(&spec, "E----");
+	syms[1].type = STT_NOTYPE;
+	syms[0].type = STT_FUNC;
+	syms[0].size = 16;
+	entries_are(&spec, "E----");
+}
+
 static __attribute__((noinline)) int a_static_function(int x)
 {
 	__asm__ volatile("" : "+r"(x));
@@ -406,6 +464,7 @@ int main(void)
 		cmocka_unit_test(segments_and_bytes),
 		cmocka_unit_test(build_ids),
 		cmocka_unit_test(hints_say_how_functions_begin),
+		cmocka_unit_test(boot_code_has_labels),
 		cmocka_unit_test(own_executable),
 	};
 
