@@ -312,10 +312,11 @@ void uni_guest_drop_images(struct uni_guest *g)
 	g->finder = NULL;
 }
 
-static int add_symbols(struct uni_guest_symbols *s, const struct uni_image *img,
+static int add_symbols(struct uni_guest_symbols *s, const struct uni_image *img, bool library,
 	const struct uni_image_search *search, bool places, struct uni_err *err)
 {
-	int rc = uni_symtab_of_image(img, &s->own[s->nr], err);
+	int rc = library ? uni_symtab_of_library(img, &s->own[s->nr], err)
+			 : uni_symtab_of_image(img, &s->own[s->nr], err);
 
 	if (rc != 0)
 		return rc;
@@ -336,11 +337,11 @@ int uni_guest_symbols_load(const struct uni_guest *g, const struct uni_image_sea
 	if (g->symtab != NULL) {
 		part[nr++] = (struct uni_symtab_part){ .symtab = g->symtab };
 	} else if (g->image != NULL) {
-		rc = add_symbols(ret, g->image, search, places, err);
+		rc = add_symbols(ret, g->image, false, search, places, err);
 		part[nr++] = (struct uni_symtab_part){ .symtab = ret->own[0] };
 	}
 	for (size_t i = 0; rc == 0 && i < g->nr_more && nr < UNI_IMAGES_MAX; i++) {
-		rc = add_symbols(ret, g->more[i].image, search, places, err);
+		rc = add_symbols(ret, g->more[i].image, true, search, places, err);
 		part[nr++] = (struct uni_symtab_part){ .symtab = ret->own[ret->nr - 1],
 			.delta = g->bias - g->more[i].bias };
 	}

@@ -121,7 +121,45 @@ bool uni_symtab_is_guess(const struct uni_symtab *s, uint64_t svma)
 	return i != UNI_RANGE_GAP && s->v[i].guessed_size;
 }
 
-static bool copy_image(const struct uni_image *img, struct uni_symtab *s)
+/* The place in the segment of the first byte that no symbol covers. */
+static uint64_t first_gap(const struct uni_image *img, const struct uni_segment *seg)
+{
+	const struct uni_symbol *sym;
+	uint64_t at = 0;
+
+	while (at < seg->mem_size && (sym = uni_image_lookup(img, seg->vaddr + at)) != NULL)
+		at += sym->size - (seg->vaddr + at - sym->addr);
+	return at;
+}
+
+/* A symbol for each segment with code, from its first gap on. All others go before it. */
+static void add_file_names(const struct uni_image *img, struct uni_symtab *s)
+{
+	const char *path = s->names.s + s->path, *slash = strrchr(path, '/');
+	uint32_t name = (uint32_t)s->names.len;
+
+	uni_strbuf_addf(&s->names, "[%s]", slash != NULL ? slash + 1 : path);
+	uni_strbuf_addc(&s->names, '\0');
+	for (size_t i = 0; i < uni_image_nr_segments(img); i++) {
+		const struct uni_segment *seg = uni_image_segment(img, i);
+		uint64_t skip = first_gap(img, seg);
+
+		if (seg->exec && skip < seg->mem_size)
+			s->v[s->nr++] = (struct uni_symbol){ .addr = seg->vaddr + skip,
+				.size = seg->mem_size - skip,
+				.name = name,
+				.guessed_size = true };
+	}
+}
+
+static int compare_symbols(const void *a, const void *b)
+{
+	const struct uni_symbol *p = a, *q = b;
+
+	return p->addr < q->addr ? -1 : p->addr > q->addr;
+}
+
+static bool copy_image(const struct uni_image *img, bool library, struct uni_symtab *s)
 {
 	const char *path = uni_image_path(img);
 	char clean[UNI_TEXT_MAX];
@@ -130,8 +168,10 @@ static bool copy_image(const struct uni_image *img, struct uni_symtab *s)
 	uni_strbuf_add(&s->names, uni_image_id(img), strlen(uni_image_id(img)) + 1);
 	s->path = (uint32_t)s->names.len;
 	uni_strbuf_add(&s->names, clean, len + 1);
-	for (; s->nr < uni_image_nr_symbols(img); s->nr++) {
-		const struct uni_symbol *sym = uni_image_symbol(img, s->nr);
+	if (library && !uni_strbuf_failed(&s->names))
+		add_file_names(img, s);
+	for (size_t i = 0; i < uni_image_nr_symbols(img); i++, s->nr++) {
+		const struct uni_symbol *sym = uni_image_symbol(img, i);
 		const char *name = uni_image_sym_name(img, sym);
 
 		if (s->names.len > UINT32_MAX - UNI_TEXT_MAX)
@@ -141,18 +181,33 @@ static bool copy_image(const struct uni_image *img, struct uni_symtab *s)
 		uni_strbuf_add(&s->names, name, strlen(name) + 1);
 	}
 	s->machine = uni_image_machine(img);
+	if (library && s->nr != 0)
+		qsort(s->v, s->nr, sizeof(*s->v), compare_symbols);
 	return !uni_strbuf_failed(&s->names) && uni_ranges_build(s->v, s->nr, &s->ranges);
 }
 
-int uni_symtab_of_image(const struct uni_image *img, struct uni_symtab **ret, struct uni_err *err)
+static int symtab_of(
+	const struct uni_image *img, bool library, struct uni_symtab **ret, struct uni_err *err)
 {
-	_cleanup_(destroy_p) struct uni_symtab *s = uni_symtab_new(uni_image_nr_symbols(img));
+	size_t files = library ? uni_image_nr_segments(img) : 0;
+	_cleanup_(destroy_p) struct uni_symtab *s =
+		uni_symtab_new(uni_image_nr_symbols(img) + files);
 
-	if (s == NULL || !copy_image(img, s))
+	if (s == NULL || !copy_image(img, library, s))
 		return uni_err_set(err, UNI_ENOMEM, "out of memory for the symbols of %s",
 			uni_image_path(img));
 	*ret = uni_take(s);
 	return 0;
+}
+
+int uni_symtab_of_image(const struct uni_image *img, struct uni_symtab **ret, struct uni_err *err)
+{
+	return symtab_of(img, false, ret, err);
+}
+
+int uni_symtab_of_library(const struct uni_image *img, struct uni_symtab **ret, struct uni_err *err)
+{
+	return symtab_of(img, true, ret, err);
 }
 
 static bool copy_names(const char *path, const char *const *names, size_t nr, struct uni_symtab *s)

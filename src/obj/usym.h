@@ -19,6 +19,9 @@ int uni_usym_write(const struct uni_image *img, const char *path, struct uni_err
 int uni_symtab_load(const char *path, struct uni_symtab **ret, struct uni_err *err);
 int uni_symtab_parse(const void *data, size_t size, struct uni_symtab **ret, struct uni_err *err);
 int uni_symtab_of_image(const struct uni_image *img, struct uni_symtab **ret, struct uni_err *err);
+/* The same for a library: code without a symbol is called by its file, "[libc.so.6]". */
+int uni_symtab_of_library(
+	const struct uni_image *img, struct uni_symtab **ret, struct uni_err *err);
 /*
  * Names without addresses (an import): name i gets [UNI_NAMES_BASE + i * UNI_NAMES_STEP, + STEP).
  * The id is a hash of the names. The names must not be empty; they are cleaned.

@@ -262,7 +262,7 @@ int uni_recorder_add_more(struct uni_recorder *r, uint32_t guest, const struct u
 {
 	struct uni_symtab *symtab = NULL;
 	bool ok = true;
-	int rc = uni_symtab_of_image(img, &symtab, err);
+	int rc = uni_symtab_of_library(img, &symtab, err);
 
 	if (rc == 0)
 		rc = write_symbols(r, symtab, err);

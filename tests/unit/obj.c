@@ -13,6 +13,7 @@
 #include "base/checked.h"
 #include "elf_spec.h"
 #include "obj/image.h"
+#include "obj/usym.h"
 
 #define FUNC(name, addr, size, bind)                        \
 	{                                                   \
@@ -430,6 +431,52 @@ static void boot_code_has_labels(void **state)
 	entries_are(&spec, "E----");
 }
 
+/* "name+offset" at each of the addresses. */
+static void expect_name(const struct uni_symtab *s, uint64_t svma, const char *name, uint64_t off)
+{
+	const char *got;
+	uint64_t got_off;
+
+	assert_true(uni_symtab_lookup(s, svma, &got, &got_off));
+	assert_string_equal(got, name);
+	assert_int_equal(got_off, off);
+}
+
+static void a_library_names_code_without_symbols(void **state)
+{
+	const struct spec_sym syms[] = {
+		FUNC("first", 0x1000, 4, STB_GLOBAL),
+		FUNC("second", 0x1010, 8, STB_GLOBAL),
+	};
+	struct elf_spec spec = { .text = 0x1000, .data = 0x3000, .code_size = 0x40, .syms = syms };
+	struct uni_symtab *s;
+	struct uni_image *img;
+	struct elf_image e;
+	const char *name;
+	uint64_t off;
+
+	for (spec.nr_syms = 0; spec.nr_syms <= 2; spec.nr_syms += 2) {
+		elf_spec_write(&spec, &e);
+		assert_int_equal(
+			uni_image_from_memory("/usr/lib/libfoo.so.1", e.data, e.size, &img, NULL),
+			0);
+		assert_int_equal(uni_symtab_of_library(img, &s, NULL), 0);
+		expect_name(s, 0x1008, "[libfoo.so.1]", spec.nr_syms == 0 ? 8 : 4);
+		expect_name(s, 0x1020, "[libfoo.so.1]", spec.nr_syms == 0 ? 0x20 : 0x1c);
+		if (spec.nr_syms != 0) {
+			expect_name(s, 0x1000, "first", 0);
+			expect_name(s, 0x1017, "second", 7);
+		}
+		assert_false(uni_symtab_lookup(s, 0x3000, &name, &off));
+		uni_symtab_destroy(s);
+		/* An image alone: its addresses say more. */
+		assert_int_equal(uni_symtab_of_image(img, &s, NULL), 0);
+		assert_false(uni_symtab_lookup(s, 0x1020, &name, &off));
+		uni_symtab_destroy(s);
+		uni_image_destroy(img);
+	}
+}
+
 static __attribute__((noinline)) int a_static_function(int x)
 {
 	__asm__ volatile("" : "+r"(x));
@@ -465,6 +512,7 @@ int main(void)
 		cmocka_unit_test(build_ids),
 		cmocka_unit_test(hints_say_how_functions_begin),
 		cmocka_unit_test(boot_code_has_labels),
+		cmocka_unit_test(a_library_names_code_without_symbols),
 		cmocka_unit_test(own_executable),
 	};
 
