@@ -19,7 +19,6 @@
 #define STEPS_PER_BYTE 4 /* ordinary files need a tenth of that */
 #define STEPS_MIN      ((uint64_t)1 << 20)
 #define TYPE_LINKS_MAX 16
-#define NAME_LINKS_MAX 16
 
 bool uni_debug_spend(struct uni_debug *d, uint64_t steps)
 {
@@ -342,48 +341,16 @@ static uint32_t intern_name(struct uni_debug *d, const char *s)
 	return id;
 }
 
-static const char *linkage_name(Dwarf_Die *die)
-{
-	Dwarf_Attribute a;
-
-	if (dwarf_attr(die, DW_AT_linkage_name, &a) == NULL &&
-		dwarf_attr(die, DW_AT_MIPS_linkage_name, &a) == NULL)
-		return NULL;
-	return dwarf_formstring(&a);
-}
-
-/* The linkage name has more (namespaces, types), so it goes first, even if it is farther away. */
-static const char *find_name(Dwarf_Die *die)
-{
-	const char *plain = NULL;
-
-	for (unsigned i = 0; i < NAME_LINKS_MAX; i++) {
-		const char *linkage = linkage_name(die);
-		Dwarf_Attribute a;
-		Dwarf_Die next;
-
-		if (linkage != NULL)
-			return linkage;
-		if (plain == NULL && dwarf_attr(die, DW_AT_name, &a) != NULL)
-			plain = dwarf_formstring(&a);
-		if (dwarf_attr(die, DW_AT_abstract_origin, &a) == NULL &&
-			dwarf_attr(die, DW_AT_specification, &a) == NULL)
-			break;
-		if (dwarf_formref_die(&a, &next) == NULL)
-			break;
-		*die = next;
-	}
-	return plain;
-}
-
 static const char *scope_name(struct uni_debug *d, struct uni_scope *s)
 {
+	_cleanup_strbuf_ struct uni_strbuf scoped;
 	Dwarf_Die die;
 
+	uni_strbuf_init(&scoped);
 	if (s->name == UNI_STR_NONE)
 		s->name = dwarf_offdie(d->dw, s->die, &die) == NULL
 				  ? 0
-				  : intern_name(d, find_name(&die));
+				  : intern_name(d, uni_debug_name(d, &die, &scoped));
 	return s->name != 0 ? uni_strtab_get(d->strings, s->name) : NULL;
 }
 

@@ -5,6 +5,7 @@
 
 #include <elfutils/libdw.h>
 
+#include "base/strbuf.h"
 #include "base/strtab.h"
 #include "base/vec.h"
 #include "obj/debug.h"
@@ -59,6 +60,13 @@ bool uni_debug_spend(struct uni_debug *d, uint64_t steps);
 bool uni_debug_plain_type(struct uni_debug *d, Dwarf_Die *die, Dwarf_Die *ret);
 /* The function that has code at this address, with all functions inlined there. */
 bool uni_debug_function(struct uni_debug *d, uint64_t svma, Dwarf_Die *ret);
+
+/*
+ * The name of a function; NULL: it has none. The linkage name goes first, as it has more
+ * (namespaces, types), even if it is farther away. Otherwise the name and what it is in are put
+ * into `scoped`, which is empty and holds the result.
+ */
+const char *uni_debug_name(struct uni_debug *d, Dwarf_Die *die, struct uni_strbuf *scoped);
 
 /* Fills the tables of a unit; leaves out what cannot be read. False: out of memory. */
 bool uni_cu_read_scopes(struct uni_debug *d, struct uni_cu *cu, Dwarf_Die *die);

@@ -19,7 +19,9 @@
 #include "base/checked.h"
 #include "base/io.h"
 #include "base/sink.h"
+#include "base/text.h"
 #include "obj/params.h"
+#include "obj/demangle.h"
 #include "obj/usym.h"
 
 #define PATH_LEN 512
@@ -75,6 +77,49 @@ static struct spots spots_of(const struct uni_image *img)
 {
 	return (struct spots){ address(img, "spot_inlined"), address(img, "spot_after"),
 		address(img, "spot_plain") };
+}
+
+/* Clang has linkage names here, GCC has none. */
+static void expect_shown(const struct uni_place *p, const char *want)
+{
+	char text[UNI_TEXT_MAX];
+
+	if (uni_demangle(p->function, text, sizeof(text)))
+		assert_string_equal(text, want);
+	else
+		assert_string_equal(p->function, want);
+}
+
+/* What has no linkage name has its namespaces and classes from the tree of the debug data. */
+static void inlined_names_have_their_scope(void **state)
+{
+	static const char *const names[] = { "scoped-gcc", "scoped-clang" };
+	unsigned seen = 0;
+
+	for (size_t i = 0; i < uni_array_len(names); i++) {
+		struct uni_place p[UNI_INLINE_MAX];
+		struct uni_err err = { 0 };
+		struct uni_debug *d;
+		struct uni_image *img;
+		struct uni_symtab *s;
+		char path[PATH_LEN];
+
+		if (!is_there(names[i], path))
+			continue;
+		assert_int_equal(uni_image_load(path, &img, &err), 0);
+		assert_int_equal(uni_symtab_of_image(img, &s, &err), 0);
+		assert_int_equal(uni_debug_of_image(img, NULL, &d, &err), 0);
+		uni_symtab_set_debug(s, d);
+		assert_int_equal(uni_symtab_places(s, address(img, "spot_scoped"), p), 4);
+		expect_shown(&p[0], "store::(anonymous namespace)::hidden");
+		expect_shown(&p[1], "store::(anonymous namespace)::Box::open");
+		expect_shown(&p[2], "store::Shop::sell");
+		expect_shown(&p[3], "_start");
+		uni_symtab_destroy(s);
+		uni_image_destroy(img);
+		seen++;
+	}
+	assert_true(seen >= 1);
 }
 
 /* Whatever the answers come from. */
@@ -443,6 +488,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(inline_chains),
+		cmocka_unit_test(inlined_names_have_their_scope),
 		cmocka_unit_test(params),
 		cmocka_unit_test(all_at_once),
 		cmocka_unit_test(places_travel),
