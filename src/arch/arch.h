@@ -9,6 +9,7 @@
 
 #include "arch/hints.h"
 #include "arch/regs.h"
+#include "arch/skid.h"
 #include "arch/stop.h"
 #include "mem/as.h"
 
@@ -34,6 +35,8 @@ struct uni_arch {
 	uint16_t elf_machine; /* EM_* */
 	bool pc_hole;	      /* its machines have devices, not RAM, below 4 GiB */
 	uint8_t word;	      /* bytes of an address: 8 */
+	uint8_t call_bytes;   /* of a direct call */
+	uint8_t insn;	      /* instructions begin at multiples of so many bytes */
 	uint8_t nr_regs;
 	uint8_t fp_reg, sp_reg, pc_reg;	    /* DWARF numbers */
 	uint64_t callee_saved;		    /* bit n: a call leaves register n as it was */
@@ -63,6 +66,15 @@ struct uni_arch {
 	 * call goes through a register or memory.
 	 */
 	bool (*after_call)(const uint8_t *before, uint64_t ret_addr, uint64_t *target_ret);
+
+	/*
+	 * The branch at code, of n bytes at address `at`, or UNI_BRANCH_NONE. Its target is set
+	 * unless it is indirect.
+	 */
+	enum uni_branch (*branch)(const uint8_t *code, size_t n, uint64_t at, uint64_t *target_ret);
+
+	/* Was the last branch of this vCPU, so far as can be told, a return to where it is? */
+	bool (*has_returned)(struct uni_as *as, const struct uni_regs *regs);
 
 	/*
 	 * Does this code set the frame pointer to 0 without having saved it before? The outermost

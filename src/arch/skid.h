@@ -13,6 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum uni_branch {
+	UNI_BRANCH_NONE,
+	UNI_BRANCH_CALL,
+	UNI_BRANCH_JUMP,
+	UNI_BRANCH_INDIRECT, /* by a register or memory: to a case of a switch, or a tail call */
+};
+
 enum uni_skid_flags {
 	UNI_SKID_RETURNS =
 		1u << 0, /* no jump leads behind the call, and the callee returns by itself */

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "obj/skid.h"
 
-#include <elf.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/checked.h"
 #include "base/vec.h"
 
-#define CALL_BYTES    5 /* e8 and a distance */
 #define FUNCTION_MOST ((uint64_t)1 << 20)
 
 /*
- * Instructions are not decoded: each byte may begin one. A byte sequence that only looks like a
- * jump can make a certain call uncertain, but never the other way round.
+ * Instructions of x86 are not decoded: each byte may begin one. A byte sequence that only looks
+ * like a jump can make a certain call uncertain, but never the other way round.
  */
 struct reader {
 	const struct uni_image *img;
@@ -23,65 +20,43 @@ struct reader {
 	leaves; /* first bytes of functions that a jump may leave, sorted */
 };
 
-static int32_t branch_distance(const uint8_t *p)
+static bool add_call(struct reader *r, uint64_t ret, uint64_t callee)
 {
-	int32_t v;
+	const struct uni_symbol *to = uni_image_lookup(r->img, callee);
 
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static bool find_call(struct reader *r, const uint8_t *code, size_t n, uint64_t svma)
-{
-	const struct uni_symbol *to;
-	uint64_t callee;
-
-	if (code[0] != 0xe8 || n < CALL_BYTES)
-		return true;
-	callee = svma + CALL_BYTES + (uint64_t)(int64_t)branch_distance(code + 1);
-	to = uni_image_lookup(r->img, callee);
 	return to == NULL || to->addr != callee ||
-	       uni_vec_push(&r->call, ((struct uni_skid_call){ svma + CALL_BYTES, callee, 0 }));
+	       uni_vec_push(&r->call, ((struct uni_skid_call){ ret, callee, 0 }));
 }
 
-/* The target of a jump at code, or UINT64_MAX: it is no jump. */
-static uint64_t jump_target(const uint8_t *code, size_t n, uint64_t svma)
+static bool read_branch(struct reader *r, const struct uni_symbol *f, const uint8_t *code, size_t i,
+	bool *leaves_ret)
 {
-	if (n >= 2 && (code[0] == 0xeb || (code[0] & 0xf0) == 0x70 || (code[0] & 0xfc) == 0xe0))
-		return svma + 2 + (uint64_t)(int64_t)(int8_t)code[1];
-	if (n >= 5 && code[0] == 0xe9)
-		return svma + 5 + (uint64_t)(int64_t)branch_distance(code + 1);
-	if (n >= 6 && code[0] == 0x0f && (code[1] & 0xf0) == 0x80)
-		return svma + 6 + (uint64_t)(int64_t)branch_distance(code + 2);
-	return UINT64_MAX;
-}
+	const struct uni_arch *a = uni_image_arch(r->img);
+	uint64_t at = f->addr + i, to = 0;
 
-/* jmp by a register or memory: to a case of a switch, or a tail call. */
-static bool is_indirect(const uint8_t *code, size_t n)
-{
-	return n >= 2 && code[0] == 0xff && ((code[1] >> 3) & 7) == 4;
+	switch (a->branch(code + i, (size_t)f->size - i, at, &to)) {
+	case UNI_BRANCH_CALL:
+		return add_call(r, at + a->call_bytes, to);
+	case UNI_BRANCH_JUMP:
+		if (uni_range_has(f->addr, f->size, to))
+			return uni_vec_push(&r->target, to);
+		*leaves_ret = *leaves_ret || uni_image_lookup(r->img, to) != NULL;
+		return true;
+	case UNI_BRANCH_INDIRECT:
+		*leaves_ret = true;
+		return true;
+	default:
+		return true;
+	}
 }
 
 static bool read_function(struct reader *r, const struct uni_symbol *f, const uint8_t *code)
 {
-	size_t n = (size_t)f->size;
+	size_t step = uni_image_arch(r->img)->insn;
 	bool leaves = false, ok = true;
 
-	for (size_t i = 0; ok && i < n; i++) {
-		uint64_t to = jump_target(code + i, n - i, f->addr + i);
-		const struct uni_symbol *other;
-
-		ok = find_call(r, code + i, n - i, f->addr + i);
-		leaves = leaves || is_indirect(code + i, n - i);
-		if (!ok || to == UINT64_MAX)
-			continue;
-		if (uni_range_has(f->addr, f->size, to)) {
-			ok = uni_vec_push(&r->target, to);
-			continue;
-		}
-		other = uni_image_lookup(r->img, to);
-		leaves = leaves || other != NULL;
-	}
+	for (size_t i = 0; ok && i < f->size; i += step)
+		ok = read_branch(r, f, code, i, &leaves);
 	return ok && (!leaves || uni_vec_push(&r->leaves, f->addr));
 }
 
@@ -127,7 +102,7 @@ int uni_skid_read(const struct uni_image *img, struct uni_skid *ret)
 	bool ok = true;
 
 	*ret = (struct uni_skid){ 0 };
-	if (uni_image_machine(img) != EM_X86_64)
+	if (uni_image_arch(img) == NULL || uni_image_arch(img)->branch == NULL)
 		return 0;
 	for (size_t i = 0; ok && i < uni_image_nr_symbols(img); i++) {
 		const struct uni_symbol *f = uni_image_symbol(img, i);

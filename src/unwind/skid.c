@@ -22,15 +22,6 @@ static const struct uni_skid_call *find_call(const struct uni_unwinder *u, uint6
 					  compare_ret);
 }
 
-/* The word below the stack pointer is the return address that was popped last. */
-static bool has_returned(struct uni_as *as, const struct uni_regs *regs)
-{
-	uint64_t word;
-
-	return regs->sp_valid && uni_as_read_u64(as, uni_gva_of(regs->sp - 8), &word) == 0 &&
-	       word == regs->pc;
-}
-
 /* Puts the callee, whose last block ran, in front of the chain. */
 static void put_back(
 	const struct uni_unwinder *u, const struct uni_skid_call *call, struct uni_chain *c)
@@ -64,7 +55,7 @@ void uni_unwind_unskid(const struct uni_unwinder *u, struct uni_as *as, const st
 
 	if (u->skid == NULL || c->nr == 0 || regs->state != UNI_VCPU_RUNNING)
 		return;
-	if (has_returned(as, regs)) {
+	if (u->arch->has_returned(as, regs)) {
 		call = find_call(u, c->pc[0]);
 		if (call != NULL && (call->flags & UNI_SKID_RETURNS) != 0)
 			put_back(u, call, c);

@@ -51,7 +51,11 @@ as_callgrind() {
 by_block() { # VARIANT
 	elf=$BUILD/lab/blocks-$1.elf
 	rm -rf "$T/blocks.uniscope"
-	counted blocks "$elf" rounds=20 && boot tcg "$elf" '' || return 1
+	case $1 in
+	aarch64/*) elf=$BUILD/lab/aarch64/blocks-${1#*/}.elf && set -- halves "$T/s.json" ;;
+	*) set -- blocks "$T/blocks.json" "$T/s.json" && counted blocks "$elf" rounds=20 || return 1 ;;
+	esac
+	boot tcg "$elf" '' || return 1
 	# At a high rate a busy host stops the guest again before it has run, and then the next block
 	# is seen too often.
 	for seconds in 4 16; do
@@ -60,7 +64,7 @@ by_block() { # VARIANT
 		retry "fewer than 80 samples in $seconds s"
 	done
 	"$U" report --json "$T/s.uniscope" >"$T/s.json" && "$U" report "$T/s.uniscope" >"$T/s.txt" &&
-		judge blocks "$T/blocks.json" "$T/s.json" && grep '^skid .* given to the one before' "$T/s.txt"
+		judge "$@" && grep '^skid .* given to the one before' "$T/s.txt"
 }
 
 # Frames above the leaf, by name; a throw goes through all of dive's.
@@ -211,6 +215,11 @@ for v in clang-fp gcc-nofp; do
 done
 check 'samples under TCG are of the block that ran' by_block gcc-nofp
 check 'the same with frame pointers' by_block gcc-fp
+for elf in "$BUILD"/lab/aarch64/blocks-*.elf; do
+	[ -e "$elf" ] || continue
+	elf=$(basename "$elf" .elf)
+	check "the same on aarch64: $elf" by_block "aarch64/${elf#blocks-}"
+done
 check 'calling contexts' contexts
 check 'the same instructions as callgrind' as_callgrind
 check 'calls, as the guest counts them' calls

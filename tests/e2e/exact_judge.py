@@ -10,6 +10,7 @@ exact_judge.py modes TREE COUNTS          --exact=counts against --exact=tree, w
 exact_judge.py parts MIDDLE BEFORE REPORT  between fib and ack, and before main
 exact_judge.py lines INFO GCOV             lines of lcov's format against gcov's text
 exact_judge.py blocks REPORT SAMPLES       samples of lab/apps/blocks.c, against its instructions
+exact_judge.py halves SAMPLES              the same without a count: `returns` and `calls` have the same instructions
 REPORT is `uniscope report --json`, CALLGRIND callgrind's file.
 """
 import json
@@ -57,6 +58,15 @@ def blocks(report, samples):
         print('%s: %.1f %% of the instructions, %.1f +- %.1f %% of the samples' % (n, want[n] * 100, got * 100, allowed * 100))
         bad += abs(got - want[n]) > allowed
     return bad or nr < 80
+
+
+def halves(samples):
+    with open(samples) as f:
+        seen = {f['name']: f['self'] for f in json.load(f)['functions']}
+    nr = sum(seen.values())
+    allowed = max(4 * (0.25 / max(nr, 1)) ** 0.5, 0.15)
+    print(nr, 'samples', seen)
+    return nr < 80 or any(abs(seen.get(n, 0) / nr - 0.5) > allowed for n in ('returns', 'calls'))
 
 
 def callgrind_read(path):
@@ -163,4 +173,4 @@ def lines(info, gcov):
 
 if __name__ == '__main__':
     sys.exit(1 if {'known': known, 'callgrind': callgrind, 'calls': calls, 'lines': lines,
-                'modes': modes, 'blocks': blocks, 'parts': parts}[sys.argv[1]](*sys.argv[2:]) else 0)
+                'modes': modes, 'blocks': blocks, 'halves': halves, 'parts': parts}[sys.argv[1]](*sys.argv[2:]) else 0)

@@ -64,14 +64,40 @@ static const struct spec_sym syms[] = {
 	{ "looped", TEXT + 0x40, 5, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
 };
 
+/* The same program for aarch64; its calls are 4 bytes long. */
+static const uint32_t a64_code[0x50 / 4] = {
+	[0x00 / 4] = 0x94000008, /* bl plain */
+	0x9400000b,		 /* bl tail */
+	0x9400000e,		 /* bl looped */
+	0xd503201f,
+	0x17ffffff, /* b 0x0c */
+	[0x20 / 4] = 0xd503201f,
+	0xd65f03c0,
+	[0x30 / 4] = 0x17fffffc, /* b plain */
+	[0x40 / 4] = 0xd1000400,
+	0xb5ffffe0, /* cbnz x0, looped */
+	0xd65f03c0,
+};
+
+static const struct spec_sym a64_syms[] = {
+	{ "main", TEXT, 0x14, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
+	{ "plain", TEXT + 0x20, 8, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
+	{ "tail", TEXT + 0x30, 4, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
+	{ "looped", TEXT + 0x40, 12, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
+};
+
+static const struct uni_arch *arch = &uni_arch_x86_64;
+
 static struct uni_skid read_calls(void)
 {
-	const struct elf_spec spec = { .text = TEXT,
+	bool a64 = arch == &uni_arch_aarch64;
+	const struct elf_spec spec = { .machine = arch->elf_machine,
+		.text = TEXT,
 		.data = TEXT + 0x100000,
 		.entry = TEXT,
-		.code = code,
+		.code = a64 ? (const uint8_t *)a64_code : code,
 		.code_size = sizeof(code),
-		.syms = syms,
+		.syms = a64 ? a64_syms : syms,
 		.nr_syms = sizeof(syms) / sizeof(syms[0]) };
 	static struct elf_image e;
 	struct uni_image *img;
@@ -126,7 +152,7 @@ static struct uni_chain unskid(uint64_t pc, uint64_t ret_addr, uint64_t word, ui
 	static const struct uni_gmem_ops ops = { .read = read_stack };
 	const struct uni_gmem_region region = { .start = STACK, .size = 4096 };
 	struct uni_skid s = read_calls();
-	struct uni_unwinder u = { .arch = &uni_arch_x86_64, .skid = &s, .skid_bias = BIAS };
+	struct uni_unwinder u = { .arch = arch, .skid = &s, .skid_bias = BIAS };
 	struct uni_regs regs = { .state = vcpu_state,
 		.pc = pc,
 		.pc_valid = true,
@@ -138,6 +164,7 @@ static struct uni_chain unskid(uint64_t pc, uint64_t ret_addr, uint64_t word, ui
 	struct uni_as *as;
 
 	below = word;
+	uni_regs_set(&regs, UNI_A64_LR, word);
 	assert_int_equal(uni_gmem_create(&ops, NULL, UNI_GMEM_VIRTUAL, &region, 1, &m, &err), 0);
 	assert_int_equal(uni_as_create(m, &uni_as_budget_default, &as, &err), 0);
 	uni_as_begin(as, NULL);
@@ -197,6 +224,42 @@ static void first_byte_is_the_callers(void **state)
 	assert_int_equal(c.flags[0], UNI_FRAME_EXACT);
 }
 
+/* The link register has the return address, signed or not. */
+static void aarch64(void **state)
+{
+	const uint64_t first = TEXT + BIAS + 4, signed_too = first | 0x001a000000000000;
+	struct uni_skid s;
+	struct uni_chain c;
+
+	arch = &uni_arch_aarch64;
+	s = read_calls();
+	assert_int_equal(s.nr, 3);
+	assert_int_equal(flags_behind(&s, TEXT + 4), UNI_SKID_RETURNS | UNI_SKID_ENTERS);
+	assert_int_equal(flags_behind(&s, TEXT + 8), UNI_SKID_ENTERS);
+	assert_int_equal(flags_behind(&s, TEXT + 12), 0);
+	uni_skid_deinit(&s);
+	for (unsigned i = 0; i < 2; i++) {
+		c = unskid(first, 0x1234, i == 0 ? first : signed_too, UNI_VCPU_RUNNING);
+		assert_int_equal(c.nr, 3);
+		assert_int_equal(c.pc[0], TEXT + BIAS + 0x20);
+		assert_int_equal(c.flags[0], UNI_FRAME_EXACT | UNI_FRAME_MOVED);
+	}
+	/* The callee left by a jump; a jump leads there; it has not returned. */
+	for (uint64_t pc = first + 4; pc <= first + 8; pc += 4) {
+		c = unskid(pc, 0x1234, pc, UNI_VCPU_RUNNING);
+		assert_int_equal(c.nr, 2);
+		assert_int_equal(c.flags[0], UNI_FRAME_EXACT | UNI_FRAME_UNSURE);
+	}
+	c = unskid(first, 0x1234, first + 4, UNI_VCPU_RUNNING);
+	assert_int_equal(c.flags[0], UNI_FRAME_EXACT);
+	c = unskid(TEXT + BIAS + 0x20, first, first, UNI_VCPU_RUNNING);
+	assert_int_equal(c.nr, 1);
+	assert_int_equal(c.pc[0], first - 1);
+	c = unskid(TEXT + BIAS + 0x40, TEXT + BIAS + 12, 0, UNI_VCPU_RUNNING);
+	assert_int_equal(c.flags[0], UNI_FRAME_EXACT | UNI_FRAME_UNSURE);
+	arch = &uni_arch_x86_64;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +267,7 @@ int main(void)
 		cmocka_unit_test(callee_is_put_back),
 		cmocka_unit_test(uncertain_is_marked),
 		cmocka_unit_test(first_byte_is_the_callers),
+		cmocka_unit_test(aarch64),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,4 +33,8 @@ int uni_aarch64_restore(struct uni_as *as, struct uni_regs *regs);
 int uni_aarch64_fp_step(struct uni_as *as, const struct uni_unwind_hints *hints, bool leaf,
 	struct uni_regs *regs, enum uni_stop *stop_ret);
 
+enum uni_branch uni_aarch64_branch(
+	const uint8_t *code, size_t n, uint64_t at, uint64_t *target_ret);
+bool uni_aarch64_has_returned(struct uni_as *as, const struct uni_regs *regs);
+
 #endif

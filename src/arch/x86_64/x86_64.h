@@ -75,4 +75,7 @@ int uni_x86_64_fp_step(struct uni_as *as, const struct uni_unwind_hints *hints, 
 /* restore.c: see arch.h. */
 int uni_x86_64_restore(struct uni_as *as, struct uni_regs *regs);
 
+enum uni_branch uni_x86_64_branch(const uint8_t *code, size_t n, uint64_t at, uint64_t *target_ret);
+bool uni_x86_64_has_returned(struct uni_as *as, const struct uni_regs *regs);
+
 #endif
