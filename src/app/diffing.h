@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Recordings and imports of two sides, read for a comparison (diff/compare.h). */
+#ifndef UNI_APP_DIFFING_H
+#define UNI_APP_DIFFING_H
+
+#include "app/source.h"
+#include "diff/compare.h"
+#include "diff/show.h"
+
+struct uni_diffing_side {
+	const char *const *path;
+	size_t nr;
+};
+
+struct uni_diffing_args {
+	struct uni_source_args src; /* path is not used */
+	const char *of;		    /* NULL: time */
+	struct uni_diffing_side side[UNI_SIDES];
+};
+
+struct uni_diffing {
+	struct uni_diff_sides *d;
+	struct uni_diff_show show; /* all but r and limits */
+};
+
+/* Words of --of, for completion. */
+#define UNI_DIFFING_OF "time wall waiting exits"
+
+int uni_diffing_open(
+	const struct uni_diffing_args *args, struct uni_diffing *ret, struct uni_err *err);
+void uni_diffing_close(struct uni_diffing *x);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+
+#include "base/checked.h"
+#include "app/cmd.h"
+#include "app/diffing.h"
+#include "app/symbols.h"
+
+/* Exit status: besides those of all commands. */
+enum {
+	EXIT_UNSURE = 3,
+	EXIT_SLOWER = 4,
+};
+
+static struct {
+	struct uni_diffing_args args;
+	double threshold, tolerance;
+	uint64_t max_rows, vcpu;
+	bool vcpu_given, json, all;
+} o;
+
+static const struct uni_opt *list_diff_options(void)
+{
+	static const struct uni_opt table[] = {
+		{ 0, "of", UNI_OPT_STR, &o.args.of, "WHAT",
+			"what is compared: time (the guest's on a CPU, the default), wall (idle, "
+			"the host's and stolen time too), waiting (of threads that were on no "
+			"vCPU), exits (their number)",
+			UNI_DIFFING_OF, NULL },
+		{ 0, "threshold", UNI_OPT_DOUBLE, &o.threshold, "POINTS",
+			"smaller changes of a share, in percentage points, are no changes "
+			"(default 1)",
+			NULL, NULL },
+		{ 0, "tolerance", UNI_OPT_DOUBLE, &o.tolerance, "POINTS",
+			"\"the same\" is said if no share can have moved by more (default 5)", NULL,
+			NULL },
+		{ 'n', "max", UNI_OPT_U64, &o.max_rows, "N",
+			"functions to list at most; 0 lists all (default 20)", NULL, NULL },
+		{ 0, "all", UNI_OPT_FLAG, &o.all, NULL, "list functions that did not change, too",
+			NULL, NULL },
+		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON (docs/diff.md)", NULL, NULL },
+		{ 0, "vcpu", UNI_OPT_U64, &o.vcpu, "N", "only this vCPU", NULL, &o.vcpu_given },
+		{ 0, "guest", UNI_OPT_STR, &o.args.src.guest, "N|NAME",
+			"only this guest, of a session with several", NULL, NULL },
+		{ 0, "thread", UNI_OPT_STR, &o.args.src.thread, "NAME",
+			"only threads whose name matches; * and ? stand for any text", NULL, NULL },
+		{ 's', "symbols", UNI_OPT_STR, &o.args.src.symbols, "FILE",
+			"names for raw addresses: an ELF, a .usym or " UNI_SYMBOL_TABLE, "FILE",
+			NULL },
+		UNI_DEBUG_DIR_OPTION(o.args.src.debug_dirs),
+		UNI_NAMING_OPTIONS(o.args.src.build.naming),
+		UNI_INPUT_FORMAT_OPTION(o.args.src.format),
+		UNI_OPT_FORCE,
+		UNI_OPT_END,
+	};
+
+	o = (__typeof__(o)){
+		.args.src.build = UNI_BUILD_DEFAULTS, .threshold = 1, .tolerance = 5, .max_rows = 20
+	};
+	return table;
+}
+
+/* OLD NEW, or OLD... -- NEW... */
+static int choose_sides(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	struct uni_diffing_side *before = &o.args.side[UNI_BEFORE],
+				*after = &o.args.side[UNI_AFTER];
+
+	*before = (struct uni_diffing_side){ .path = ctx->operands, .nr = ctx->nr_operands };
+	if (ctx->rest != NULL) {
+		after->path = (const char *const *)ctx->rest;
+		for (after->nr = 0; ctx->rest[after->nr] != NULL;)
+			after->nr++;
+	} else if (ctx->nr_operands == 2) {
+		before->nr = 1;
+		*after = (struct uni_diffing_side){ .path = ctx->operands + 1, .nr = 1 };
+	}
+	if (before->nr == 0 || after->nr == 0)
+		return uni_err_set(err, UNI_EUSAGE,
+			"give OLD NEW, or several of each side as OLD... -- NEW... (see --help)");
+	if (before->nr > UNI_DIFF_RUNS_MAX || after->nr > UNI_DIFF_RUNS_MAX)
+		return uni_err_set(
+			err, UNI_EUSAGE, "a side has at most %d recordings", UNI_DIFF_RUNS_MAX);
+	return 0;
+}
+
+static int check_limits(struct uni_err *err)
+{
+	if (!(o.threshold > 0) || o.threshold > 100)
+		return uni_err_set(
+			err, UNI_EUSAGE, "--threshold is above 0 and at most 100 points");
+	if (!(o.tolerance >= o.threshold) || o.tolerance > 100)
+		return uni_err_set(err, UNI_EUSAGE,
+			"--tolerance is at least --threshold (%g) and at most 100 points",
+			o.threshold);
+	return 0;
+}
+
+static int print_diff(const struct uni_diff_show *show, struct uni_err *err)
+{
+	struct uni_sink *out;
+	int rc = uni_sink_open_file("-", &out, err);
+
+	if (rc != 0)
+		return rc;
+	if (o.json)
+		uni_diff_json(show, out);
+	else
+		uni_diff_text(show, out);
+	return uni_sink_close(out, err);
+}
+
+static int status_of(enum uni_verdict v)
+{
+	return v == UNI_VERDICT_SLOWER	 ? EXIT_SLOWER
+	       : v == UNI_VERDICT_UNSURE ? EXIT_UNSURE
+					 : UNI_EXIT_OK;
+}
+
+static int run_diff(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	struct uni_diff_limits limits;
+	struct uni_diff_result r = { 0 };
+	struct uni_diffing x;
+	int rc = choose_sides(ctx, err);
+
+	if (rc == 0)
+		rc = check_limits(err);
+	if (rc != 0)
+		return uni_exit_of(rc);
+	if (o.vcpu_given)
+		o.args.src.build.filter.vcpu = (int64_t)uni_min(o.vcpu, (uint64_t)INT64_MAX);
+	limits = (struct uni_diff_limits){ .threshold = o.threshold / 100,
+		.tolerance = o.tolerance / 100 };
+	rc = uni_diffing_open(&o.args, &x, err);
+	if (rc != 0)
+		return uni_exit_of(rc);
+	if (uni_diff_compare(x.d, &limits, &r) != 0)
+		rc = uni_err_nomem(err);
+	x.show.r = &r;
+	x.show.limits = &limits;
+	x.show.max_rows = o.max_rows;
+	x.show.all = o.all;
+	if (rc == 0)
+		rc = print_diff(&x.show, err);
+	rc = rc == 0 ? status_of(r.verdict) : uni_exit_of(rc);
+	uni_diff_result_deinit(&r);
+	uni_diffing_close(&x);
+	return rc;
+}
+
+const struct uni_cmd uni_cmd_diff = {
+	.name = "diff",
+	.operands = "OLD NEW | OLD... -- NEW...",
+	.reads_only = true,
+	.takes_rest = true,
+	.summary = "compare two recordings: what changed, and how sure that is",
+	.details = "OLD and NEW are session folders, or files in a format that `uniscope import` "
+		   "reads. Exit status: 0 the same, or only smaller shares; 3 cannot tell; 4 a "
+		   "function takes a larger share.",
+	.examples = "  uniscope diff old.uniscope new.uniscope\n"
+		    "  uniscope diff --all --of exits old.uniscope new.uniscope\n"
+		    "  uniscope diff old-*.uniscope -- new-*.uniscope\n"
+		    "  uniscope diff --json old.folded new.folded",
+	.min_operands = 1,
+	.max_operands = SIZE_MAX,
+	.options = list_diff_options,
+	.run = run_diff,
+};

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "diff/compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+
+/* Part of the error budget for self values; totals mostly repeat what their callees say. */
+#define SELF_BUDGET 0.8
+/* "The same" is found with a probability of 90 %: normal quantiles of 97.5 % and 95 %. */
+#define SAME_SE (1.960 + 1.645)
+
+struct test {
+	size_t row;
+	enum uni_column column;
+};
+
+struct comparing {
+	const struct uni_diff_sides *d;
+	const struct uni_diff_limits *limits;
+	struct uni_diff_result *r;
+	struct uni_corr corr;
+};
+
+static bool is_change_possible(const struct comparing *c, const struct uni_change *v)
+{
+	/* A change of t from a to b makes (a + b) / 2 at least t / 2. */
+	return (v->before.share + v->after.share) / 2 >= c->limits->threshold / 2;
+}
+
+static void pool_corr(struct comparing *c)
+{
+	for (size_t f = 0; f < uni_diff_nr_functions(c->d); f++) {
+		const struct uni_blocks before = uni_diff_blocks(c->d, f, UNI_BEFORE, UNI_SELF);
+		const struct uni_blocks after = uni_diff_blocks(c->d, f, UNI_AFTER, UNI_SELF);
+		const struct uni_corr one = uni_stat_corr(&before, &after);
+
+		uni_stat_corr_add(&c->corr, &one);
+	}
+}
+
+static bool is_repeated(const struct uni_diff_row *row)
+{
+	const struct uni_change *s = &row->value[UNI_SELF].c, *t = &row->value[UNI_TOTAL].c;
+
+	return s->before.share == t->before.share && s->after.share == t->after.share;
+}
+
+static void row_add(struct comparing *c, size_t function)
+{
+	struct uni_diff_row row = { .function = function };
+	bool synthetic = uni_diff_is_synthetic(c->d, function);
+	double sum = 0;
+
+	for (int col = 0; col < UNI_COLUMNS; col++) {
+		struct uni_diff_value *v = &row.value[col];
+		const struct uni_blocks before =
+			uni_diff_blocks(c->d, function, UNI_BEFORE, (enum uni_column)col);
+		const struct uni_blocks after =
+			uni_diff_blocks(c->d, function, UNI_AFTER, (enum uni_column)col);
+
+		v->c = uni_stat_change(&before, &after, &c->corr);
+		v->q = 1;
+		v->tested = is_change_possible(c, &v->c) && v->c.se > 0;
+		sum += v->c.before.share + v->c.after.share;
+		if (synthetic && col == UNI_SELF && before.sum_x == 0 && after.sum_x == 0)
+			return;
+	}
+	row.value[UNI_TOTAL].tested =
+		row.value[UNI_TOTAL].tested && !synthetic && !is_repeated(&row);
+	if (sum > 0)
+		c->r->row[c->r->nr++] = row;
+}
+
+/*
+ * How much of the error budget a test gets. A function that becomes slower by a certain part moves
+ * its z by the root of its share, so that large ones are given more than small ones.
+ */
+static double test_weight(const struct uni_change *v)
+{
+	double share = (v->before.share + v->after.share) / 2;
+
+	double least = fmax(fmin(share, 1 - share), 0);
+
+	return least * least * sqrt(least);
+}
+
+static int test_all(struct comparing *c)
+{
+	size_t most = c->r->nr * UNI_COLUMNS, nr = 0;
+	_cleanup_free_ struct test *test = calloc(most + 1, sizeof(*test));
+	_cleanup_free_ double *p = calloc(most + 1, sizeof(*p)), *w = calloc(most + 1, sizeof(*w)),
+			      *q = calloc(most + 1, sizeof(*q));
+	double sum[UNI_COLUMNS] = { 0 };
+
+	if (test == NULL || p == NULL || w == NULL || q == NULL)
+		return -UNI_ENOMEM;
+	for (size_t i = 0; i < most; i++) {
+		const struct test t = { i / UNI_COLUMNS, (enum uni_column)(i % UNI_COLUMNS) };
+		const struct uni_diff_value *v = &c->r->row[t.row].value[t.column];
+
+		if (!v->tested)
+			continue;
+		test[nr] = t;
+		p[nr] = v->c.p;
+		w[nr] = test_weight(&v->c);
+		sum[t.column] += w[nr++];
+	}
+	for (size_t i = 0; i < nr; i++)
+		w[i] *= sum[test[i].column] > 0
+				? (test[i].column == UNI_SELF ? SELF_BUDGET : 1 - SELF_BUDGET) /
+					  sum[test[i].column]
+				: 0;
+	if (uni_stat_fdr(p, w, nr, q) != 0)
+		return -UNI_ENOMEM;
+	for (size_t i = 0; i < nr; i++) {
+		struct uni_diff_value *v = &c->r->row[test[i].row].value[test[i].column];
+
+		v->q = q[i];
+		v->changed = q[i] <= UNI_DIFF_FDR && fabs(v->c.diff) >= c->limits->threshold;
+	}
+	return 0;
+}
+
+enum uni_column uni_diff_main_column(const struct uni_diff_row *row)
+{
+	return row->value[UNI_TOTAL].changed && !row->value[UNI_SELF].changed ? UNI_TOTAL
+									      : UNI_SELF;
+}
+
+static bool is_changed(const struct uni_diff_row *row)
+{
+	return row->value[UNI_SELF].changed || row->value[UNI_TOTAL].changed;
+}
+
+static int row_cmp(const void *a, const void *b)
+{
+	const struct uni_diff_row *x = a, *y = b;
+	const struct uni_diff_value *v = &x->value[uni_diff_main_column(x)],
+				    *w = &y->value[uni_diff_main_column(y)];
+
+	if (is_changed(x) != is_changed(y))
+		return is_changed(x) ? -1 : 1;
+	if (fabs(v->c.diff) != fabs(w->c.diff))
+		return fabs(v->c.diff) > fabs(w->c.diff) ? -1 : 1;
+	if (uni_diff_main_column(x) != uni_diff_main_column(y))
+		return uni_diff_main_column(x) == UNI_SELF ? -1 : 1;
+	return (x->function > y->function) - (x->function < y->function);
+}
+
+static void find_bound(struct comparing *c)
+{
+	struct uni_diff_result *r = c->r;
+	double se = 0;
+
+	r->bound_row = r->nr;
+	for (size_t i = 0; i < r->nr; i++) {
+		const struct uni_change *v = &r->row[i].value[UNI_SELF].c;
+		double bound = fmax(fabs(v->low), fabs(v->high));
+
+		if (!r->row[i].value[UNI_SELF].tested)
+			continue;
+		se = fmax(se, v->se);
+		if (r->bound_row == r->nr || bound > r->bound) {
+			r->bound = bound;
+			r->bound_row = i;
+		}
+	}
+	if (se > 0)
+		r->more = fmax(1.1, pow(se * SAME_SE / c->limits->tolerance, 2));
+}
+
+/* The row with the largest change in that direction; self values come before totals. */
+static size_t find_largest(const struct uni_diff_result *r, bool larger)
+{
+	size_t total = r->nr;
+
+	for (size_t i = r->nr_changed; i-- != 0;) {
+		enum uni_column col = uni_diff_main_column(&r->row[i]);
+
+		if ((r->row[i].value[col].c.diff > 0) == larger && col == UNI_TOTAL)
+			total = i;
+	}
+	for (size_t i = 0; i < r->nr_changed; i++) {
+		if (r->row[i].value[UNI_SELF].changed &&
+			(r->row[i].value[UNI_SELF].c.diff > 0) == larger)
+			return i;
+	}
+	return total;
+}
+
+static void find_verdict(struct comparing *c)
+{
+	struct uni_diff_result *r = c->r;
+
+	for (size_t i = 0; i < r->nr && is_changed(&r->row[i]); i++) {
+		const struct uni_diff_row *row = &r->row[i];
+		bool larger = row->value[uni_diff_main_column(row)].c.diff > 0;
+
+		r->nr_changed++;
+		r->nr_larger += larger;
+		r->nr_smaller += !larger;
+	}
+	find_bound(c);
+	r->main_row = find_largest(r, r->nr_larger != 0);
+	if (r->nr_larger != 0)
+		r->verdict = UNI_VERDICT_SLOWER;
+	else if (r->nr_changed != 0)
+		r->verdict = UNI_VERDICT_CHANGED;
+	else
+		r->verdict = r->bound <= c->limits->tolerance && r->bound_row < r->nr
+				     ? UNI_VERDICT_SAME
+				     : UNI_VERDICT_UNSURE;
+}
+
+int uni_diff_compare(const struct uni_diff_sides *d, const struct uni_diff_limits *limits,
+	struct uni_diff_result *ret)
+{
+	struct uni_diff_result r = { 0 };
+	struct comparing c = { .d = d, .limits = limits, .r = &r };
+
+	r.row = calloc(uni_diff_nr_functions(d) + 1, sizeof(*r.row));
+	if (r.row == NULL)
+		return -UNI_ENOMEM;
+	pool_corr(&c);
+	for (size_t f = 0; f < uni_diff_nr_functions(d); f++)
+		row_add(&c, f);
+	if (test_all(&c) != 0) {
+		uni_diff_result_deinit(&r);
+		return -UNI_ENOMEM;
+	}
+	qsort(r.row, r.nr, sizeof(*r.row), row_cmp);
+	r.corr = c.corr.squares > 0 ? c.corr.products / c.corr.squares : 0;
+	find_verdict(&c);
+	*ret = r;
+	return 0;
+}
+
+void uni_diff_result_deinit(struct uni_diff_result *r)
+{
+	free(r->row);
+	*r = (struct uni_diff_result){ 0 };
+}

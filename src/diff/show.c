@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "diff/show.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/checked.h"
+#include "base/json.h"
+#include "profile/text.h"
+
+static const char *const column_names[UNI_COLUMNS] = { "self", "total" };
+static const char *const side_names[UNI_SIDES] = { "before", "after" };
+
+const char *uni_diff_unit(const struct uni_diff_show *s, enum uni_side side)
+{
+	if (uni_diff_of_runs(s->d))
+		return "runs";
+	return uni_diff_is_independent(s->d, side) ? "samples" : "blocks";
+}
+
+/* Two digits: more would claim to know more. */
+static double round_up(double v)
+{
+	double unit = v >= 100 ? pow(10, floor(log10(v)) - 1) : 1;
+
+	return ceil(v / unit) * unit;
+}
+
+static void put_needed(const struct uni_diff_show *s, struct uni_strbuf *ret)
+{
+	const struct uni_diff_side_info *b = &s->side[UNI_BEFORE], *a = &s->side[UNI_AFTER];
+	double fewest = fmin(b->samples, a->samples);
+	char number[UNI_NUMBER_MAX];
+
+	if (!(fewest > 0)) {
+		uni_strbuf_addf(ret,
+			"; the number of samples is not known: give %d recordings of "
+			"each side",
+			UNI_DIFF_RUNS_MIN);
+		return;
+	}
+	if (uni_diff_of_runs(s->d)) {
+		uni_strbuf_addf(ret, "; about %.0f runs of each side would tell",
+			round_up(s->r->more * (double)uni_min(b->nr, a->nr)));
+		return;
+	}
+	uni_text_number(number, round_up(s->r->more * fewest));
+	uni_strbuf_addf(ret, "; about %s %s of each side would tell", number, a->unit);
+}
+
+static void put_largest(const struct uni_diff_show *s, struct uni_strbuf *ret)
+{
+	const struct uni_diff_row *row = &s->r->row[s->r->main_row];
+	enum uni_column col = uni_diff_main_column(row);
+	const struct uni_change *c = &row->value[col].c;
+
+	uni_strbuf_addf(ret, "%s takes %.1f %% %s%s, %.1f %% before (95 %%: %+.1f to %+.1f points)",
+		uni_diff_name(s->d, row->function), 100 * c->after.share,
+		col == UNI_TOTAL ? "(with callees) of " : "of ", s->whole, 100 * c->before.share,
+		100 * c->low, 100 * c->high);
+	if (s->r->nr_changed > 1)
+		uni_strbuf_addf(
+			ret, "; %zu larger, %zu smaller", s->r->nr_larger, s->r->nr_smaller);
+}
+
+void uni_diff_verdict(const struct uni_diff_show *s, struct uni_strbuf *ret)
+{
+	switch (s->r->verdict) {
+	case UNI_VERDICT_SAME:
+		uni_strbuf_addf(ret,
+			"the same: no function's own share of %s moved by more than %.1f points "
+			"(95 %%)",
+			s->whole, 100 * s->r->bound);
+		return;
+	case UNI_VERDICT_SLOWER:
+		uni_strbuf_adds(ret, "larger share: ");
+		put_largest(s, ret);
+		return;
+	case UNI_VERDICT_CHANGED:
+		uni_strbuf_adds(ret, "smaller share: ");
+		put_largest(s, ret);
+		return;
+	case UNI_VERDICT_UNSURE:
+		break;
+	}
+	uni_strbuf_adds(ret, "cannot tell: ");
+	if (s->r->bound_row == s->r->nr) {
+		uni_strbuf_adds(ret, "no function has a share that could be compared");
+		return;
+	}
+	uni_strbuf_addf(ret, "%s may have moved by %.1f points",
+		uni_diff_name(s->d, s->r->row[s->r->bound_row].function), 100 * s->r->bound);
+	put_needed(s, ret);
+}
+
+static void put_side(const struct uni_diff_show *s, enum uni_side side, struct uni_sink *out)
+{
+	const struct uni_diff_side_info *i = &s->side[side];
+	const struct uni_blocks b = uni_diff_blocks(s->d, 0, side, UNI_SELF);
+	char number[UNI_NUMBER_MAX];
+
+	uni_sink_printf(out, "%-8s ", side_names[side]);
+	for (size_t n = 0; n < i->nr && n < 3; n++)
+		uni_sink_printf(out, "%s%s", n != 0 ? ", " : "", i->path[n]);
+	if (i->nr > 3)
+		uni_sink_printf(out, " and %zu more", i->nr - 3);
+	uni_text_number(number, i->samples);
+	if (i->samples > 0)
+		uni_sink_printf(out, ": %s %s", number, i->unit);
+	if (i->seconds > 0)
+		uni_sink_printf(out, " in %.1f s", i->seconds);
+	if (uni_diff_is_independent(s->d, side))
+		uni_sink_puts(out, i->samples > 0 ? ", taken as independent\n" : "\n");
+	else
+		uni_sink_printf(out, ", %zu %s\n", b.nr,
+			uni_diff_of_runs(s->d) ? "runs" : "blocks of time");
+}
+
+static void put_notes(const struct uni_diff_show *s, struct uni_sink *out)
+{
+	bool independent = uni_diff_is_independent(s->d, UNI_BEFORE) ||
+			   uni_diff_is_independent(s->d, UNI_AFTER);
+
+	if (independent)
+		uni_sink_printf(out,
+			"note     without times, samples count as independent: bursts make the "
+			"true intervals wider\n");
+	else if (!uni_diff_of_runs(s->d))
+		uni_sink_printf(out,
+			"note     one run tells nothing of differences between runs: give %d of "
+			"each side for that\n",
+			UNI_DIFF_RUNS_MIN);
+}
+
+static const char *mark_of(const struct uni_diff_show *s, const struct uni_diff_row *row)
+{
+	bool before = uni_diff_was_inlined(s->d, row->function, UNI_BEFORE);
+	bool after = uni_diff_was_inlined(s->d, row->function, UNI_AFTER);
+	const struct uni_change *c = &row->value[UNI_TOTAL].c;
+
+	if (c->before.share == 0)
+		return after ? "  (new, inlined)" : "  (new)";
+	if (c->after.share == 0)
+		return before ? "  (gone, was inlined)" : "  (gone)";
+	if (before != after)
+		return before ? "  (was inlined before)" : "  (inlined after)";
+	return "";
+}
+
+static void put_value(const struct uni_diff_show *s, const struct uni_diff_row *row,
+	enum uni_column col, struct uni_sink *out)
+{
+	const struct uni_diff_value *v = &row->value[col];
+
+	uni_sink_printf(out, "%7.2f%% %7.2f%% %+8.2f  %+7.2f .. %+7.2f  %7.4f %s %-6s %s%s\n",
+		100 * v->c.before.share, 100 * v->c.after.share, 100 * v->c.diff, 100 * v->c.low,
+		100 * v->c.high, v->c.p, v->changed ? "*" : " ", column_names[col],
+		uni_diff_name(s->d, row->function), mark_of(s, row));
+}
+
+static bool is_shown(const struct uni_diff_show *s, const struct uni_diff_value *v)
+{
+	return v->changed || (s->all && (v->tested || s->max_rows == 0));
+}
+
+void uni_diff_text(const struct uni_diff_show *s, struct uni_sink *out)
+{
+	struct uni_strbuf line;
+	size_t shown = 0, left = 0;
+
+	uni_strbuf_init(&line);
+	uni_diff_verdict(s, &line);
+	uni_sink_printf(out, "%s\n\n", line.s);
+	uni_strbuf_deinit(&line);
+	put_side(s, UNI_BEFORE, out);
+	put_side(s, UNI_AFTER, out);
+	uni_sink_printf(out, "100 %%    %s, of each side by itself\n", s->whole);
+	put_notes(s, out);
+	for (size_t i = 0; i < s->r->nr; i++) {
+		const struct uni_diff_row *row = &s->r->row[i];
+		bool any =
+			is_shown(s, &row->value[UNI_SELF]) || is_shown(s, &row->value[UNI_TOTAL]);
+
+		if (any && s->max_rows != 0 && shown == s->max_rows) {
+			left++;
+			continue;
+		}
+		if (any && shown++ == 0)
+			uni_sink_puts(out, "\n BEFORE    AFTER     DIFF       95 % INTERVAL        "
+					   "  P          FUNCTION\n");
+		for (int col = 0; col < UNI_COLUMNS; col++) {
+			if (is_shown(s, &row->value[col]))
+				put_value(s, row, (enum uni_column)col, out);
+		}
+	}
+	if (left != 0)
+		uni_sink_printf(out, "and %zu more function%s\n", left, left == 1 ? "" : "s");
+}
+
+static void put_json_value(struct uni_json *j, const struct uni_diff_value *v)
+{
+	uni_json_object(j);
+	uni_json_kv(double, j, "before", v->c.before.share);
+	uni_json_kv(double, j, "after", v->c.after.share);
+	uni_json_kv(double, j, "difference", v->c.diff);
+	uni_json_key(j, "interval");
+	uni_json_array(j);
+	uni_json_double(j, v->c.low);
+	uni_json_double(j, v->c.high);
+	uni_json_array_end(j);
+	uni_json_kv(double, j, "p", v->c.p);
+	uni_json_kv(double, j, "q", v->q);
+	uni_json_kv(bool, j, "tested", v->tested);
+	uni_json_kv(bool, j, "changed", v->changed);
+	uni_json_object_end(j);
+}
+
+static void put_json_side(struct uni_json *j, const struct uni_diff_show *s, enum uni_side side)
+{
+	const struct uni_diff_side_info *i = &s->side[side];
+
+	uni_json_key(j, side_names[side]);
+	uni_json_object(j);
+	uni_json_key(j, "files");
+	uni_json_array(j);
+	for (size_t n = 0; n < i->nr; n++)
+		uni_json_str(j, i->path[n]);
+	uni_json_array_end(j);
+	uni_json_key(j, "samples");
+	if (i->samples > 0)
+		uni_json_double(j, i->samples);
+	else
+		uni_json_null(j);
+	uni_json_kv(str, j, "spread_from", uni_diff_unit(s, side));
+	uni_json_object_end(j);
+}
+
+static void put_json_functions(struct uni_json *j, const struct uni_diff_show *s)
+{
+	uni_json_key(j, "functions");
+	uni_json_array(j);
+	for (size_t i = 0; i < s->r->nr; i++) {
+		const struct uni_diff_row *row = &s->r->row[i];
+
+		if (s->max_rows != 0 && i >= uni_max(s->max_rows, s->r->nr_changed))
+			break;
+		uni_json_object(j);
+		uni_json_kv(str, j, "name", uni_diff_name(s->d, row->function));
+		uni_json_kv(bool, j, "inlined_before",
+			uni_diff_was_inlined(s->d, row->function, UNI_BEFORE));
+		uni_json_kv(bool, j, "inlined_after",
+			uni_diff_was_inlined(s->d, row->function, UNI_AFTER));
+		for (int col = 0; col < UNI_COLUMNS; col++) {
+			uni_json_key(j, column_names[col]);
+			put_json_value(j, &row->value[col]);
+		}
+		uni_json_object_end(j);
+	}
+	uni_json_array_end(j);
+}
+
+void uni_diff_json(const struct uni_diff_show *s, struct uni_sink *out)
+{
+	static const char *const verdicts[] = {
+		[UNI_VERDICT_SAME] = "same",
+		[UNI_VERDICT_CHANGED] = "smaller",
+		[UNI_VERDICT_SLOWER] = "larger",
+		[UNI_VERDICT_UNSURE] = "cannot tell",
+	};
+	struct uni_strbuf line;
+	struct uni_json j;
+
+	uni_strbuf_init(&line);
+	uni_diff_verdict(s, &line);
+	uni_json_init(&j, out, true);
+	uni_json_object(&j);
+	uni_json_kv(str, &j, "format", "uniscope-diff");
+	uni_json_kv(u64, &j, "version", 1);
+	uni_json_kv(str, &j, "verdict", verdicts[s->r->verdict]);
+	uni_json_kv(str, &j, "text", line.s);
+	uni_json_kv(str, &j, "of", s->of);
+	put_json_side(&j, s, UNI_BEFORE);
+	put_json_side(&j, s, UNI_AFTER);
+	uni_json_kv(double, &j, "threshold", s->limits->threshold);
+	uni_json_kv(double, &j, "tolerance", s->limits->tolerance);
+	uni_json_kv(double, &j, "bound", s->r->bound);
+	uni_json_kv(double, &j, "more", s->r->more);
+	uni_json_kv(double, &j, "correlation", s->r->corr);
+	put_json_functions(&j, s);
+	uni_json_object_end(&j);
+	uni_sink_putc(out, '\n');
+	uni_strbuf_deinit(&line);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A comparison as text and as JSON (docs/schema/diff.json). */
+#ifndef UNI_DIFF_SHOW_H
+#define UNI_DIFF_SHOW_H
+
+#include "base/sink.h"
+#include "base/strbuf.h"
+#include "diff/compare.h"
+
+/* One side in words. */
+struct uni_diff_side_info {
+	const char *const *path; /* of its runs */
+	size_t nr;
+	double samples; /* 0: not known */
+	double seconds; /* of all runs; 0: not known */
+	const char *unit;
+};
+
+struct uni_diff_show {
+	const struct uni_diff_sides *d;
+	const struct uni_diff_result *r;
+	const struct uni_diff_limits *limits;
+	const char *of;	   /* --of */
+	const char *whole; /* "the guest's time on a CPU" */
+	struct uni_diff_side_info side[UNI_SIDES];
+	size_t max_rows; /* 0: all */
+	bool all;	 /* also rows that did not change */
+};
+
+/* The verdict in one line, without its end. */
+void uni_diff_verdict(const struct uni_diff_show *s, struct uni_strbuf *ret);
+void uni_diff_text(const struct uni_diff_show *s, struct uni_sink *out);
+void uni_diff_json(const struct uni_diff_show *s, struct uni_sink *out);
+/* How the spread was found, "32 blocks of time": for headings. */
+const char *uni_diff_unit(const struct uni_diff_show *s, enum uni_side side);
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "diff/sides.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/err.h"
+#include "base/strtab.h"
+#include "base/vec.h"
+
+#define UNKNOWN "[unknown]"
+
+/* A row of cells for each function: block by block, self and total apart. */
+struct side {
+	size_t nr_runs, nr_added, per_run, nr_blocks;
+	double *n;
+	uint32_t *run;
+	UNI_VEC(double) cells[UNI_COLUMNS];
+	double samples;
+	bool independent, unknown; /* no times; the number of samples is not known */
+};
+
+struct function {
+	uint32_t name;
+	bool synthetic;
+	bool inlined[UNI_SIDES], plain[UNI_SIDES]; /* frames of that kind were seen */
+};
+
+struct uni_diff_sides {
+	struct uni_strtab *names;
+	UNI_VEC(struct function) functions; /* by the number of their name */
+	struct side side[UNI_SIDES];
+	bool of_runs;
+};
+
+struct uni_diff_sides *uni_diff_create(const size_t nr_runs[UNI_SIDES])
+{
+	struct uni_diff_sides *d = calloc(1, sizeof(*d));
+
+	if (d == NULL)
+		return NULL;
+	d->names = uni_strtab_create();
+	d->of_runs = true;
+	for (int s = 0; s < UNI_SIDES; s++) {
+		d->side[s].nr_runs = nr_runs[s];
+		d->of_runs = d->of_runs && nr_runs[s] >= UNI_DIFF_RUNS_MIN;
+	}
+	if (d->names == NULL) {
+		free(d);
+		return NULL;
+	}
+	return d;
+}
+
+void uni_diff_destroy(struct uni_diff_sides *d)
+{
+	if (d == NULL)
+		return;
+	for (int s = 0; s < UNI_SIDES; s++) {
+		free(d->side[s].n);
+		free(d->side[s].run);
+		for (int c = 0; c < UNI_COLUMNS; c++)
+			uni_vec_free(&d->side[s].cells[c]);
+	}
+	uni_vec_free(&d->functions);
+	uni_strtab_destroy(d->names);
+	free(d);
+}
+
+/* Length of the name without what compilers append to the parts and clones of a function. */
+static size_t source_name_len(const char *name, size_t len)
+{
+	static const char *const suffix[] = { ".part.", ".isra.", ".constprop.", ".cold",
+		".lto_priv.", ".llvm." };
+
+	for (size_t i = 0; i < uni_array_len(suffix); i++) {
+		const char *at = memmem(name, len, suffix[i], strlen(suffix[i]));
+
+		if (at != NULL && at != name)
+			len = (size_t)(at - name);
+	}
+	return len;
+}
+
+/* All functions have cells in all blocks. */
+static bool side_grow(struct side *s, size_t nr_functions)
+{
+	for (int c = 0; c < UNI_COLUMNS; c++) {
+		size_t want, have = s->cells[c].nr;
+
+		if (__builtin_mul_overflow(nr_functions, s->nr_blocks, &want))
+			return false;
+		if (want <= have)
+			continue;
+		if (!uni_vec_grow(&s->cells[c], want - have))
+			return false;
+		memset(s->cells[c].v + have, 0, (want - have) * sizeof(double));
+		s->cells[c].nr = want;
+	}
+	return true;
+}
+
+static uint32_t function_add(
+	struct uni_diff_sides *d, const struct uni_profile *p, uint32_t frame, enum uni_side side)
+{
+	const struct uni_frame *f = uni_profile_get_frame(p, frame);
+	const struct function none = { 0 };
+	const char *name = f->kind == UNI_FK_UNKNOWN
+				   ? UNKNOWN
+				   : uni_profile_str(p, f->plain != 0 ? f->plain : f->name);
+	uint32_t number = uni_strtab_add(d->names, name, source_name_len(name, strlen(name)));
+	struct function *one;
+
+	if (number == UNI_STR_NONE)
+		return UNI_STR_NONE;
+	while (d->functions.nr <= number) {
+		if (!uni_vec_push(&d->functions, none))
+			return UNI_STR_NONE;
+	}
+	one = &d->functions.v[number];
+	one->name = number;
+	one->synthetic = f->kind == UNI_FK_SYNTHETIC;
+	one->inlined[side] = one->inlined[side] || f->kind == UNI_FK_INLINED;
+	one->plain[side] = one->plain[side] || f->kind != UNI_FK_INLINED;
+	return side_grow(&d->side[side], d->functions.nr) ? number : UNI_STR_NONE;
+}
+
+/* While a run is added: its frames' functions, and for each function the last entry counted. */
+struct adding {
+	struct uni_diff_sides *d;
+	struct side *s;
+	const struct uni_profile *p;
+	uint32_t *function;
+	UNI_VEC(size_t) counted;
+	size_t nr_entries;
+};
+
+/* Once for the leaf, and once for each function on the way up, however often it is there. */
+static int entry_add(struct adding *a, uint32_t node, double value, size_t block)
+{
+	size_t nr = a->s->nr_blocks;
+	bool leaf = true;
+
+	a->nr_entries++;
+	a->s->n[block] += value;
+	for (; node != UNI_NODE_ROOT; node = uni_profile_node(a->p, node)->parent) {
+		uint32_t f = a->function[uni_profile_node(a->p, node)->frame];
+
+		if (leaf)
+			a->s->cells[UNI_SELF].v[f * nr + block] += value;
+		leaf = false;
+		if (a->counted.v[f] == a->nr_entries)
+			continue;
+		a->counted.v[f] = a->nr_entries;
+		a->s->cells[UNI_TOTAL].v[f * nr + block] += value;
+	}
+	return 0;
+}
+
+static bool side_begin(
+	const struct uni_diff_sides *d, struct side *s, const struct uni_diff_run *run)
+{
+	if (s->nr_blocks != 0)
+		return true;
+	s->per_run = d->of_runs || run->entry == NULL
+			     ? 1
+			     : uni_max((size_t)8, UNI_DIFF_BLOCKS / uni_max(s->nr_runs, (size_t)1));
+	s->nr_blocks = s->per_run * s->nr_runs;
+	s->n = calloc(s->nr_blocks, sizeof(*s->n));
+	s->run = calloc(s->nr_blocks, sizeof(*s->run));
+	for (size_t i = 0; s->run != NULL && i < s->nr_blocks; i++)
+		s->run[i] = (uint32_t)(i / s->per_run);
+	return s->n != NULL && s->run != NULL;
+}
+
+static bool adding_begin(struct adding *a, enum uni_side side)
+{
+	size_t nr = uni_profile_nr_frames(a->p);
+
+	a->function = calloc(nr + 1, sizeof(*a->function));
+	if (a->function == NULL)
+		return false;
+	for (size_t i = 0; i < nr; i++) {
+		a->function[i] = function_add(a->d, a->p, (uint32_t)i, side);
+		if (a->function[i] == UNI_STR_NONE)
+			return false;
+	}
+	if (!uni_vec_grow(&a->counted, a->d->functions.nr + 1))
+		return false;
+	memset(a->counted.v, 0, (a->d->functions.nr + 1) * sizeof(a->counted.v[0]));
+	return true;
+}
+
+static void add_run(struct adding *a, const struct uni_diff_run *run)
+{
+	size_t first = a->s->nr_added * a->s->per_run;
+
+	for (size_t i = 0; run->entry != NULL && i < run->nr; i++)
+		entry_add(a, run->entry[i].node, run->entry[i].value,
+			first + (size_t)((unsigned __int128)i * a->s->per_run / run->nr));
+	for (size_t i = 0; run->entry == NULL && i < uni_profile_nr_nodes(a->p); i++) {
+		double value = uni_profile_node(a->p, (uint32_t)i)->self;
+
+		if (value != 0)
+			entry_add(a, (uint32_t)i, value, first);
+	}
+}
+
+int uni_diff_add(struct uni_diff_sides *d, enum uni_side side, const struct uni_diff_run *run)
+{
+	struct side *s = &d->side[side];
+	struct adding a = { .d = d, .s = s, .p = run->p };
+	bool ok = s->nr_added < s->nr_runs && side_begin(d, s, run) && adding_begin(&a, side);
+
+	if (ok) {
+		add_run(&a, run);
+		s->nr_added++;
+		s->samples += run->samples;
+		s->unknown = s->unknown || !(run->samples > 0);
+		s->independent = s->independent || (run->entry == NULL && !d->of_runs);
+	}
+	free(a.function);
+	uni_vec_free(&a.counted);
+	return ok ? 0 : -UNI_ENOMEM;
+}
+
+size_t uni_diff_nr_functions(const struct uni_diff_sides *d)
+{
+	return d->functions.nr;
+}
+
+const char *uni_diff_name(const struct uni_diff_sides *d, size_t function)
+{
+	return uni_strtab_get(d->names, (uint32_t)function);
+}
+
+bool uni_diff_is_synthetic(const struct uni_diff_sides *d, size_t function)
+{
+	return d->functions.v[function].synthetic;
+}
+
+bool uni_diff_was_inlined(const struct uni_diff_sides *d, size_t function, enum uni_side side)
+{
+	const struct function *f = &d->functions.v[function];
+
+	return f->inlined[side] && !f->plain[side];
+}
+
+struct uni_blocks uni_diff_blocks(
+	const struct uni_diff_sides *d, size_t function, enum uni_side side, enum uni_column column)
+{
+	const struct side *s = &d->side[side];
+	const double *cells = s->cells[column].v;
+	size_t first = function * s->nr_blocks;
+	struct uni_blocks b = {
+		.n = s->n, .run = s->run, .nr = s->nr_blocks, .samples = s->samples
+	};
+
+	if (first + s->nr_blocks > s->cells[column].nr)
+		b.x = NULL; /* it came with the other side, and is not in this one */
+	else
+		b.x = cells + first;
+	for (size_t i = 0; i < s->nr_blocks; i++) {
+		b.sum_n += s->n[i];
+		b.sum_x += b.x != NULL ? b.x[i] : 0;
+	}
+	if (s->independent)
+		b.nr = 0;
+	return b;
+}
+
+bool uni_diff_of_runs(const struct uni_diff_sides *d)
+{
+	return d->of_runs;
+}
+
+bool uni_diff_knows_samples(const struct uni_diff_sides *d, enum uni_side side)
+{
+	return !d->side[side].unknown;
+}
+
+bool uni_diff_is_independent(const struct uni_diff_sides *d, enum uni_side side)
+{
+	return d->side[side].independent;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The two sides of a comparison: what each function took in each block of time, or in each run.
+ * Functions are the same if their names are, without what compilers append (".part.0") and without
+ * marks. Addresses without names are one row, "[unknown]".
+ */
+#ifndef UNI_DIFF_SIDES_H
+#define UNI_DIFF_SIDES_H
+
+#include <stdbool.h>
+
+#include "diff/stats.h"
+#include "profile/profile.h"
+
+enum uni_side { UNI_BEFORE, UNI_AFTER, UNI_SIDES };
+enum uni_column { UNI_SELF, UNI_TOTAL, UNI_COLUMNS };
+
+#define UNI_DIFF_RUNS_MIN 3   /* on each side, for the runs to be what is compared */
+#define UNI_DIFF_BLOCKS	  32  /* of a side */
+#define UNI_DIFF_RUNS_MAX 512 /* of a side */
+
+/* One sample in the order of time. */
+struct uni_diff_entry {
+	uint32_t node;
+	double value;
+};
+
+struct uni_diff_run {
+	const struct uni_profile *p;	    /* finished */
+	const struct uni_diff_entry *entry; /* NULL: its samples have no times */
+	size_t nr;
+	double samples; /* that its values come from; 0: not known */
+};
+
+struct uni_diff_sides; /* opaque */
+
+struct uni_diff_sides *uni_diff_create(const size_t nr_runs[UNI_SIDES]); /* NULL: no memory */
+void uni_diff_destroy(struct uni_diff_sides *d);			 /* NULL-safe */
+/* The next run of a side, of as many as were announced. 0 or -UNI_ENOMEM. */
+int uni_diff_add(struct uni_diff_sides *d, enum uni_side side, const struct uni_diff_run *run);
+
+size_t uni_diff_nr_functions(const struct uni_diff_sides *d);
+const char *uni_diff_name(const struct uni_diff_sides *d, size_t function);
+/* Frames of ours ("[idle]", a guest's name): only their self values mean something. */
+bool uni_diff_is_synthetic(const struct uni_diff_sides *d, size_t function);
+/* Was it inlined everywhere on that side? */
+bool uni_diff_was_inlined(const struct uni_diff_sides *d, size_t function, enum uni_side side);
+/* Borrowed until the next add. */
+struct uni_blocks uni_diff_blocks(const struct uni_diff_sides *d, size_t function,
+	enum uni_side side, enum uni_column column);
+bool uni_diff_of_runs(const struct uni_diff_sides *d); /* runs, not blocks, are compared */
+bool uni_diff_knows_samples(const struct uni_diff_sides *d, enum uni_side side);
+/* Are there neither blocks nor runs: samples are taken as independent? */
+bool uni_diff_is_independent(const struct uni_diff_sides *d, enum uni_side side);
+
+#endif
