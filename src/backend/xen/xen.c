@@ -314,7 +314,7 @@ static void xen_choose_key(
 
 const struct uni_target_ops uni_target_xen = {
 	.scheme = "xen",
-	.summary = "a domain of Xen, PV, PVH or HVM, from dom0",
+	.summary = "a domain of Xen, PV or PVH, from dom0",
 	.keys = "dom=ID|NAME[,pause=yes|no]",
 	.host_check = uni_xen_host_check,
 	.host_ways = uni_xen_host_ways,
