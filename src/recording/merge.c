@@ -278,21 +278,41 @@ static int hand_out(
 	return to->sample != NULL ? to->sample(to->ctx, &st->sample) : 0;
 }
 
+/* The streams are a heap: none is before stream[(i - 1) / 2]. All but stream[i] may be in place. */
+static void sift_down(struct uni_rmerge *m, size_t i)
+{
+	for (;;) {
+		struct uni_rstream *up = m->stream[i];
+		size_t child = 2 * i + 1;
+
+		if (child >= m->nr)
+			return;
+		if (child + 1 < m->nr && is_before(m, m->stream[child + 1], m->stream[child]))
+			child++;
+		if (is_before(m, up, m->stream[child]))
+			return;
+		m->stream[i] = m->stream[child];
+		m->stream[child] = up;
+		i = child;
+	}
+}
+
 int uni_rmerge_run(struct uni_rmerge *m, const struct uni_rtaker *to)
 {
 	int rc = 0;
 
+	for (size_t i = m->nr / 2; i-- != 0;)
+		sift_down(m, i);
 	while (rc == 0 && m->nr != 0) {
-		size_t i = merge_first(m);
-		struct uni_rstream *st = m->stream[i];
+		struct uni_rstream *st = m->stream[0];
 
 		rc = hand_out(m, st, to);
 		stream_advance(m, st);
-		if (st->have)
-			continue;
-		stream_close(m, st);
-		m->nr--;
-		memmove(&m->stream[i], &m->stream[i + 1], (m->nr - i) * sizeof(m->stream[0]));
+		if (!st->have) {
+			stream_close(m, st);
+			m->stream[0] = m->stream[--m->nr];
+		}
+		sift_down(m, 0);
 	}
 	return rc;
 }

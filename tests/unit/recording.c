@@ -409,6 +409,51 @@ static void plugged_in_vcpus_are_written(void **state)
 	check_plugged(p, true);
 }
 
+struct order {
+	uint64_t t_ns;
+	uint32_t vcpu;
+	unsigned nr;
+};
+
+static int check_order(void *ctx, const struct uni_sample *s)
+{
+	struct order *last = ctx;
+
+	assert_true(s->t_ns > last->t_ns || (s->t_ns == last->t_ns && s->vcpu >= last->vcpu));
+	*last = (struct order){ s->t_ns, s->vcpu, last->nr + 1 };
+	return 0;
+}
+
+/* By time, and among equal times by vCPU; each vCPU ends at another moment. */
+static void vcpus_are_merged_by_time(void **state)
+{
+	struct place *p = *state;
+	struct uni_recorder *r = create(p);
+	struct uni_record_stats stats = { 0 };
+	struct order last = { 0 };
+	struct uni_recording *rec;
+	uint64_t pc = 1;
+
+	for (uint32_t v = 0; v < 37; v++) {
+		struct uni_sample s = {
+			.t_ns = T0, .weight = 1, .vcpu = v * 5 % 37, .nr = 1, .pc = &pc
+		};
+
+		for (uint32_t i = 0; i < 10 + s.vcpu * 7 % 11; i++) {
+			s.t_ns += (s.vcpu + i * 3) % 4 * 10;
+			uni_recorder_sample(r, &s);
+			last.nr++;
+		}
+	}
+	assert_int_equal(close_with(r, &stats, NULL, 0, &p->err), 0);
+	assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
+	pc = last.nr;
+	last.nr = 0;
+	assert_int_equal(uni_recording_each(rec, check_order, &last, NULL, &p->err), 0);
+	assert_int_equal(last.nr, pc);
+	uni_recording_close(rec);
+}
+
 /* Nobody closed it, so nobody wrote which samples lie in the image: its names tell. */
 static void samples_of_a_killed_recorder_have_their_places(void **state)
 {
@@ -522,6 +567,7 @@ int main(void)
 		T(lost_samples_are_counted),
 		T(a_failed_guest_says_why),
 		T(plugged_in_vcpus_are_written),
+		T(vcpus_are_merged_by_time),
 		T(samples_of_a_killed_recorder_have_their_places),
 		T(vcpus_are_bounded),
 		T(missing_session_is_one_clear_line),
