@@ -9,6 +9,7 @@ U=$(realpath "$1") SRC=$2 MKSESSION=$(realpath "$3") MKTRACE=$(realpath "$4")
 T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT INT TERM
 cd "$T" || exit 1
+. "$SRC/tests/support/can.sh"
 READ=$SRC/tests/e2e/exchange/read.py
 export PYTHONDONTWRITEBYTECODE=1
 n=0
