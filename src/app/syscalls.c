@@ -421,10 +421,21 @@ static int read_guest(struct input *in, const char *target, struct uni_err *err)
 		uni_tracing_close(&t);
 		return rc;
 	}
-	if (err->code != UNI_ENOENT || from_buffer(in, target, &why) != 0)
+	if (err->code != UNI_ENOENT)
 		return rc;
-	*err = (struct uni_err){ 0 };
-	return 0;
+	if (from_buffer(in, target, &why) == 0) {
+		*err = (struct uni_err){ 0 };
+		return 0;
+	}
+	/* The same message twice: the guest was not even reached. */
+	if (strcmp(err->msg, why.msg) == 0)
+		return rc;
+	why = *err;
+	return uni_err_set(err, UNI_ENOENT,
+		"%.300s. As it is, a guest shows its system calls if Nanos prints them "
+		"(debugsyscalls in its manifest) or Unikraft keeps them (tracepoints); `uniscope "
+		"run --exact` counts the functions that answer them, under QEMU's TCG",
+		why.msg);
 }
 
 int uni_syscalls_read(const char *what, const struct uni_syscalls_args *args,

@@ -257,20 +257,56 @@ static int take_strace_call(struct console *c, uint32_t thread, char *s, bool *w
 	return uni_sysc_log_add(c->log, &e);
 }
 
+/* The newest unfinished call of this thread; NULL: there is none. */
+static struct pending *find_pending(struct console *c, uint32_t thread)
+{
+	for (size_t i = c->pending.nr; i != 0; i--) {
+		if (c->pending.v[i - 1].thread == thread)
+			return &c->pending.v[i - 1];
+	}
+	return NULL;
+}
+
+/*
+ * "1 mmap: addr 0x0, length 0x2000": the arguments of the call that has just begun, from the
+ * handler (openat's is "open"). Later lines of that kind are remarks on how it goes.
+ */
+static int take_old_args(struct console *c, uint32_t thread, const char *s, bool *was_ret)
+{
+	const struct pending *p = find_pending(c, thread);
+	size_t len = strcspn(s, ":");
+	const struct uni_sysc_def *def;
+	struct uni_sysc_entry *e;
+	uint32_t name;
+
+	if (p == NULL || strncmp(s + len, ": ", 2) != 0 || !find_call(c, s, len, &def, &name))
+		return 0;
+	*was_ret = true;
+	if (p->entry == UINT32_MAX)
+		return 0;
+	e = &c->log->all.v[p->entry];
+	if (strcmp(uni_strtab_get(c->log->text, e->args), "...") != 0)
+		return 0;
+	e->args = uni_sysc_clean_text(c->log, s + len + 2, strlen(s + len + 2));
+	return e->args == UNI_STR_NONE ? -UNI_ENOMEM : 0;
+}
+
 /* Nanos before its klib: "1 mmap", and "1 direct return: 0, rsp 0x7f..". */
 static int old_style(struct console *c, uint32_t thread, const char *s, bool *was_ret)
 {
 	static const char ret[] = "direct return: ";
 	struct uni_sysc_entry e = { .thread = thread, .end = UNI_SYSC_OPEN, .shown = 'd' };
 	const struct uni_sysc_def *def;
+	struct pending *p;
 	char value[32] = "";
+	uint32_t entry;
 	size_t len;
 
 	if (thread == 0)
 		return 0;
 	if (strncmp(s, ret, sizeof(ret) - 1) != 0) {
 		if (!find_call(c, s, strlen(s), &def, &e.name))
-			return 0;
+			return take_old_args(c, thread, s, was_ret);
 		*was_ret = true;
 		e.args = uni_sysc_clean_text(c->log, "...", 3);
 		return add_unfinished(c, &e);
@@ -278,18 +314,16 @@ static int old_style(struct console *c, uint32_t thread, const char *s, bool *wa
 	*was_ret = true;
 	s += sizeof(ret) - 1;
 	len = strcspn(s, ",");
-	for (size_t i = c->pending.nr; i != 0 && len < sizeof(value); i--) {
-		uint32_t entry = c->pending.v[i - 1].entry;
-
-		if (c->pending.v[i - 1].thread != thread)
-			continue;
-		c->pending.v[i - 1] = c->pending.v[--c->pending.nr];
-		memcpy(value, s, len);
-		if (entry != UINT32_MAX)
-			uni_sysc_parse_result(c->log, value, &c->log->all.v[entry]);
+	p = find_pending(c, thread);
+	if (p == NULL || len >= sizeof(value)) {
+		c->log->unknown++;
 		return 0;
 	}
-	c->log->unknown++;
+	entry = p->entry;
+	*p = c->pending.v[--c->pending.nr];
+	memcpy(value, s, len);
+	if (entry != UINT32_MAX)
+		uni_sysc_parse_result(c->log, value, &c->log->all.v[entry]);
 	return 0;
 }
 
