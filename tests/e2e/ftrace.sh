@@ -117,6 +117,12 @@ assert [f["name"] for f in d["parts"][0]["functions"]] == ["main", "a", "leaf"]
 PY
 }
 check "runtime-breakdown by thread and by CPU" breakdown
+as_page() {
+	printf 'function,tid,latency_us,latency_us_self\r\nmain,3,9,4\r\nkernel_sleep,3,5,5\r\n' >bars.csv
+	"$U" runtime-breakdown --html bars.html --hide 'kernel_*' bars.csv && "$U" report --html want.html --hide 'kernel_*' bars.csv &&
+		cmp bars.html want.html && "$U" runtime-breakdown --html all.html bars.csv && ! cmp -s all.html bars.html && ! "$U" runtime-breakdown --hide x bars.csv 2>err && grep -q 'goes with --html' err
+}
+check "runtime-breakdown --html is report's page of that trace.csv" as_page
 # While others run, a thread's call takes no time of its own. a takes 510 us, of which w took 500 (in which z took 400). late is
 # open when its thread goes, and does not say how long that was away.
 cat >away <<'EOT'

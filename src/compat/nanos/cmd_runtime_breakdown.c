@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "app/cmd.h"
+#include "app/page.h"
+#include "app/source.h"
 #include "compat/nanos/calls.h"
 
 static struct {
 	const char *output;
 	bool json, cpu;
+	struct uni_page_args page;
 } o;
 
 static const struct uni_opt *list_runtime_breakdown_options(void)
@@ -17,6 +20,12 @@ static const struct uni_opt *list_runtime_breakdown_options(void)
 			"by CPU, not by thread; a trace.csv does not tell CPUs unless parse-trace "
 			"--cpu wrote it",
 			NULL, NULL },
+		{ 0, "html", UNI_OPT_OUTPUT, &o.page.output, "FILE",
+			"a page instead: a bar for each thread, whose functions can be hidden by a "
+			"click; it opens in a browser, without a network",
+			"FILE", NULL },
+		{ 0, "hide", UNI_OPT_LIST, &o.page.hide, "GLOB",
+			"with --html: functions that are hidden at first", NULL, NULL },
 		UNI_OPT_FORCE,
 		UNI_OPT_END,
 	};
@@ -42,9 +51,17 @@ static int write_breakdown(const struct uni_call_table *t, struct uni_err *err)
 
 static int run_runtime_breakdown(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
+	struct uni_source_args src = {
+		.path = ctx->operands[0], .build = UNI_BUILD_DEFAULTS, .quiet = true
+	};
 	struct uni_call_table t;
-	int rc = uni_compat_calls(ctx->operands[0], o.cpu, &t, err);
+	int rc;
 
+	if (o.page.output != NULL)
+		return uni_exit_of(uni_page_report(&src, &o.page, err));
+	if (o.page.hide.items.nr != 0)
+		return uni_exit_of(uni_err_set(err, UNI_EUSAGE, "--hide goes with --html"));
+	rc = uni_compat_calls(ctx->operands[0], o.cpu, &t, err);
 	if (rc == 0) {
 		uni_call_table_sort(&t);
 		rc = write_breakdown(&t, err);
@@ -61,6 +78,7 @@ const struct uni_cmd uni_cmd_runtime_breakdown = {
 	.summary = "which functions each thread's time went to, as Nanos' runtime-breakdown.py did",
 	.details = "CSV is what parse-trace writes; a text of ftrace or a session will do, too.",
 	.examples = "  uniscope compat runtime-breakdown trace.csv\n"
+		    "  uniscope compat runtime-breakdown --html breakdown.html trace.csv\n"
 		    "  uniscope compat runtime-breakdown --json --cpu trace -o breakdown.json",
 	.min_operands = 1,
 	.max_operands = 1,
