@@ -40,14 +40,20 @@ static void take_sample(
 	if (raw->stack_size != 0 && (raw->stack < record || raw->stack > record + n ||
 					    raw->stack_size > (size_t)(record + n - raw->stack)))
 		abort();
+	for (uint16_t i = 0; i < raw->nr_kernel; i++) {
+		const uint8_t *at = (const uint8_t *)&raw->kernel[i];
+
+		if (at < record || at > record + n - sizeof(*raw->kernel))
+			abort();
+	}
 	uni_rawstack_unwind(r, raw, &chain);
-	if (chain.nr < 1 || chain.nr > UNI_CHAIN_MAX || chain.stop >= UNI_STOP_NR)
+	if (chain.nr + raw->nr_kernel < 1 || chain.nr > UNI_CHAIN_MAX || chain.stop >= UNI_STOP_NR)
 		abort();
 }
 
 static void drain(struct uni_rawstack *r, const uint8_t *ring, uint64_t tail, uint64_t head)
 {
-	static uint8_t out[UNI_PROC_RECORD_MAX];
+	static _Alignas(uint64_t) uint8_t out[UNI_PROC_RECORD_MAX];
 
 	for (unsigned i = 0; i < MANY_MAX && tail != head; i++) {
 		size_t n = uni_proc_ring_take(ring, RING, tail, head, out);

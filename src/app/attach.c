@@ -487,7 +487,8 @@ void uni_guest_close(struct uni_guest *g)
 	uni_image_destroy(g->image);
 	g->sites = NULL;
 	uni_symtab_destroy(g->symtab);
-	g->symtab = NULL;
+	uni_symtab_destroy(g->kernel);
+	g->symtab = g->kernel = NULL;
 	g->t = NULL;
 	g->image = NULL;
 	g->hints = NULL;

@@ -48,6 +48,7 @@ struct uni_guest {
 	struct uni_target_info info;
 	struct uni_image *image;   /* NULL: none */
 	struct uni_symtab *symtab; /* -e was a table of symbols; NULL: they are the image's */
+	struct uni_symtab *kernel; /* of the kernel below a process, at their places; NULL: none */
 	struct uni_sites *sites; /* of the image, where its code may be patched; NULL: not asked */
 	uint64_t bias;
 	bool accept_image; /* of another build, too */

@@ -7,9 +7,14 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "app/symbols.h"
 #include "app/term.h"
+#include "obj/symtext.h"
+#include "profile/profile.h"
 #include "sampling/pages.h"
+
+#define KALLSYMS_MAX ((size_t)256 << 20)
 
 /* The state of a search. */
 struct uni_finder {
@@ -281,6 +286,18 @@ static void place_file(void *ctx, const char *path, uni_gva gva)
 	uni_image_destroy(img);
 }
 
+/* Symbols of the kernel below a process. Without them its frames are addresses. */
+static void load_kernel(struct uni_guest *g)
+{
+	_cleanup_free_ char *text = NULL;
+	struct uni_err err = { 0 };
+	size_t size;
+
+	if (uni_read_file("/proc/kallsyms", KALLSYMS_MAX, &text, &size, &err) != 0 ||
+		uni_symtab_of_text(UNI_KERNEL_IMAGE, text, size, &g->kernel, &err) != 0)
+		uni_note("the kernel's frames have no names: %s", err.msg);
+}
+
 int uni_guest_place_files(
 	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
@@ -293,6 +310,8 @@ int uni_guest_place_files(
 	if (rc != 0)
 		return uni_err_set(
 			err, (enum uni_errcode) - rc, "%s: %s", g->spec.text, uni_strerror(rc));
+	if (g->kernel == NULL && !args->once && (g->t->ops->caps(g->t) & UNI_CAP_KERNEL) != 0)
+		load_kernel(g);
 	/* A program that a tender loaded is no file of its own in there: it is at its linked
 	 * address. */
 	if (g->image != NULL && !p.placed)
@@ -345,6 +364,8 @@ int uni_guest_symbols_load(const struct uni_guest *g, const struct uni_image_sea
 		part[nr++] = (struct uni_symtab_part){ .symtab = ret->own[ret->nr - 1],
 			.delta = g->bias - g->more[i].bias };
 	}
+	if (rc == 0 && g->kernel != NULL && nr != 0 && nr < UNI_IMAGES_MAX)
+		part[nr++] = (struct uni_symtab_part){ .symtab = g->kernel, .delta = g->bias };
 	if (rc == 0 && nr > 1) {
 		rc = uni_symtab_join(part, nr, &ret->own[ret->nr], err);
 		ret->nr += rc == 0;

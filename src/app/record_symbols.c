@@ -17,6 +17,8 @@ int uni_record_add_symbols(
 		rc = uni_recorder_add_image(rec, number, g->image, err);
 	for (size_t i = 0; rc == 0 && i < g->nr_more; i++)
 		rc = uni_recorder_add_more(rec, number, g->more[i].image, g->more[i].bias, err);
+	if (rc == 0 && g->kernel != NULL)
+		rc = uni_recorder_add_more_symtab(rec, number, g->kernel, 0, err);
 	return rc;
 }
 
@@ -37,8 +39,13 @@ static void places_of(
 void uni_record_add_places(
 	const struct uni_guest *g, const struct uni_record_args *args, const char *path)
 {
+	struct uni_err err = { 0 };
+
 	if (g->image != NULL && g->symtab == NULL)
 		places_of(g->image, args, path);
 	for (size_t k = 0; k < g->nr_more; k++)
 		places_of(g->more[k].image, args, path);
+	/* The kernel has 100,000 of them. */
+	if (g->kernel != NULL && uni_session_keep_symbols(path, g->kernel, &err) != 0)
+		uni_note("all symbols of the kernel stay in %s: %s", path, err.msg);
 }

@@ -33,8 +33,8 @@ void uni_unknown_add(struct uni_unknown *u, const struct uni_guest *g, const str
 		bool exact = i == 0 || (c->flags[i] & UNI_FRAME_EXACT) != 0;
 		uint64_t pc = c->pc[i] - (exact ? 0 : 1);
 
-		if (uni_hints_of(g->hints, pc) == NULL && !uni_hints_in_stubs(g->hints, pc) &&
-			!has_name(g, pc))
+		if ((c->flags[i] & UNI_FRAME_KERNEL) == 0 && uni_hints_of(g->hints, pc) == NULL &&
+			!uni_hints_in_stubs(g->hints, pc) && !has_name(g, pc))
 			add_unknown_pc(u, pc);
 	}
 }

@@ -11,6 +11,8 @@ enum uni_frame_flags {
 				      is not known */
 	UNI_FRAME_UNSURE =
 		1u << 3, /* the block before may have been in its callee, or its caller */
+	/* A frame of the kernel below a process; pc 0: its place in the kernel is not known. */
+	UNI_FRAME_KERNEL = 1u << 4,
 };
 
 #endif

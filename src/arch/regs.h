@@ -52,6 +52,7 @@ struct uni_regs {
 	uint8_t sys_valid;	   /* bit n: sys[n] is known */
 	uint8_t state;		   /* enum uni_vcpu_state */
 	bool pc_valid, sp_valid;
+	bool in_kernel; /* a process that ran in a system call: these are its registers there */
 };
 
 /* Registers that are only shown; the profiler does not need them. */

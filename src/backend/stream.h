@@ -80,6 +80,9 @@ struct uni_stream_raw {
 	uint16_t nr;
 	uint8_t stop;	 /* enum uni_stop of that chain */
 	uint64_t thread; /* the guest's address of the thread that ran; 0: none, or not known */
+	/* A process that ran in the kernel: the kernel's frames, leaf first (UNI_FRAME_KERNEL). */
+	const uint64_t *kernel;
+	uint16_t nr_kernel;
 };
 
 struct uni_stream_sink {

@@ -35,6 +35,7 @@ enum uni_target_caps {
 	 * stops the tracer's rings and no vCPU, and there are no registers.
 	 */
 	UNI_CAP_INSIDE = 1u << 9,
+	UNI_CAP_KERNEL = 1u << 10, /* its samples have frames of the host's kernel */
 };
 
 enum uni_snap_flags {

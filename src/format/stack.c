@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/text.h"
 
 #define COUNT_DIGITS_MAX 15 /* 10^15 < 2^53: sums of a few thousand stay exact enough */
@@ -143,6 +144,13 @@ uint32_t uni_stack_frame(struct uni_stack *s, const char *name, size_t len, cons
 	uint32_t frame = UNI_NODE_NONE;
 	size_t n = uni_text_clean(clean, sizeof(clean), name, len);
 
+	if (kind == UNI_FK_KERNEL && n != 0) {
+		n = uni_min(n, UNI_TEXT_MAX - sizeof(UNI_KERNEL_MARK));
+		f.plain = uni_strtab_add(strings, clean, n);
+		f.plain = f.plain != UNI_STR_NONE ? f.plain : 0;
+		memcpy(clean + n, UNI_KERNEL_MARK, sizeof(UNI_KERNEL_MARK));
+		n += strlen(UNI_KERNEL_MARK);
+	}
 	f.name = n != 0 ? uni_strtab_add(strings, clean, n) : uni_strtab_add(strings, "-", 1);
 	if (kind == UNI_FK_GUEST)
 		f.kind = (uint8_t)uni_frame_kind_of(n != 0 ? clean : "-");

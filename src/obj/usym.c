@@ -159,6 +159,49 @@ static int compare_symbols(const void *a, const void *b)
 	return p->addr < q->addr ? -1 : p->addr > q->addr;
 }
 
+/* The names of those that are used, behind the id and the path; the symbols move to the front. */
+static bool move_symbols(struct uni_symtab *s, const bool *used, struct uni_strbuf *names)
+{
+	size_t nr = 0;
+
+	uni_strbuf_add(names, s->names.s, s->path + strlen(uni_symtab_path(s)) + 1);
+	for (size_t i = 0; i < s->nr; i++) {
+		const char *name = s->names.s + s->v[i].name;
+
+		if (!used[i])
+			continue;
+		s->v[nr] = s->v[i];
+		s->v[nr++].name = (uint32_t)names->len;
+		uni_strbuf_add(names, name, strlen(name) + 1);
+	}
+	s->nr = nr;
+	return !uni_strbuf_failed(names);
+}
+
+int uni_symtab_keep_symbols(
+	struct uni_symtab *s, const uint64_t *svma, size_t nr, struct uni_err *err)
+{
+	_cleanup_free_ bool *used = calloc(s->nr + 1, sizeof(*used));
+	struct uni_strbuf names;
+	bool ok;
+
+	if (used == NULL)
+		return uni_err_nomem(err);
+	for (size_t i = 0; i < nr; i++) {
+		uint32_t at = uni_ranges_find(&s->ranges, svma[i]);
+
+		if (at != UNI_RANGE_GAP)
+			used[at] = true;
+	}
+	uni_strbuf_init(&names);
+	ok = move_symbols(s, used, &names);
+	uni_strbuf_deinit(&s->names);
+	s->names = names;
+	uni_ranges_deinit(&s->ranges);
+	ok = uni_ranges_build(s->v, s->nr, &s->ranges) && ok;
+	return ok ? 0 : uni_err_nomem(err);
+}
+
 static bool copy_image(const struct uni_image *img, bool library, struct uni_symtab *s)
 {
 	const char *path = uni_image_path(img);

@@ -69,6 +69,10 @@ bool uni_symtab_has_places(const struct uni_symtab *s);
 /* As uni_debug_lookup(): several threads must not call it at once. */
 size_t uni_symtab_places(
 	const struct uni_symtab *s, uint64_t svma, struct uni_place ret[UNI_INLINE_MAX]);
+/* Drops the symbols that none of these addresses has: for a table that is much larger than its use.
+ */
+int uni_symtab_keep_symbols(
+	struct uni_symtab *s, const uint64_t *svma, size_t nr, struct uni_err *err);
 /*
  * Keeps the places of these addresses, so that they are written, too. Sorts svma. Call it only
  * once.

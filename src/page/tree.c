@@ -37,6 +37,8 @@ static const char *kind_name(uint8_t kind)
 		return "ours";
 	case UNI_FK_INLINED:
 		return "inlined";
+	case UNI_FK_KERNEL:
+		return "kernel";
 	default:
 		return "guest";
 	}

@@ -20,9 +20,10 @@ static bool frame_matches(const struct hide *h, uint32_t frame, const char *cons
 {
 	const struct uni_frame *f = uni_profile_get_frame(h->p, frame);
 	const char *name = uni_profile_str(h->p, f->name);
+	const char *plain = f->plain != 0 ? uni_profile_str(h->p, f->plain) : name;
 
 	for (size_t i = 0; i < nr; i++) {
-		if (uni_glob_match(glob[i], name))
+		if (uni_glob_match(glob[i], name) || uni_glob_match(glob[i], plain))
 			return true;
 	}
 	return false;

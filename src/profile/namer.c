@@ -13,7 +13,7 @@
 #include "obj/demangle.h"
 
 #define SUFFIX_MAX 300 /* "+0xoff (file.c:12)" */
-#define MARK_MAX   4
+#define MARK_MAX   6
 
 /* Its frames are nr entries of the pool. */
 struct known {
@@ -35,7 +35,7 @@ struct uni_namer {
 struct found {
 	uint64_t pc, svma, off;
 	const char *symbol; /* NULL: none covers it */
-	bool exact, marked;
+	bool exact, marked, kernel;
 };
 
 static size_t known_probe(const struct uni_namer *n, uint64_t pc, unsigned flags)
@@ -120,13 +120,14 @@ static void put_frame_name(
 {
 	struct uni_strtab *strings = uni_profile_strings(n->from.p);
 
-	if (at->marked) {
+	if (at->marked || at->kernel) {
 		if (f->plain == 0)
 			f->plain = uni_strtab_add(strings, text, len);
 		if (f->plain == UNI_STR_NONE)
 			f->plain = 0;
-		len += (size_t)snprintf(text + len, MARK_MAX, " ?");
-		f->guess = true;
+		len += (size_t)snprintf(
+			text + len, MARK_MAX, "%s", at->kernel ? UNI_KERNEL_MARK : " ?");
+		f->guess = at->marked;
 	}
 	f->name = uni_strtab_add(strings, text, len);
 }
@@ -139,6 +140,39 @@ static bool push_address(struct uni_namer *n, const struct found *at)
 
 	put_frame_name(n, at, &f, text, (size_t)len);
 	return push_named_frame(n, &f);
+}
+
+/* A frame of the kernel below a process. Its address may have no name. */
+static bool push_kernel(struct uni_namer *n, const struct found *at)
+{
+	struct uni_frame f = { .kind = UNI_FK_KERNEL, .image = n->image };
+	char text[UNI_TEXT_MAX + SUFFIX_MAX + MARK_MAX];
+	size_t len;
+
+	if (at->pc == 0)
+		len = (size_t)snprintf(text, SUFFIX_MAX, "[kernel]");
+	else if (at->symbol == NULL || n->from.naming->addresses)
+		len = (size_t)snprintf(text, SUFFIX_MAX, "0x%" PRIx64, at->pc);
+	else
+		len = uni_text_clean(text, UNI_TEXT_MAX, at->symbol, UNI_TEXT_MAX);
+	if (at->symbol != NULL)
+		f.addr = at->pc - (at->exact ? 0 : 1) - at->off;
+	if (at->symbol != NULL && n->from.naming->offsets)
+		len += (size_t)snprintf(
+			text + len, SUFFIX_MAX, "+0x%" PRIx64, at->off + (at->exact ? 0 : 1));
+	put_frame_name(n, at, &f, text, len);
+	return push_named_frame(n, &f);
+}
+
+static bool make_kernel_frame(struct uni_namer *n, struct found *at)
+{
+	n->image = image_string(n->from.p, UNI_KERNEL_IMAGE);
+	at->kernel = true;
+	at->marked = false;
+	if (n->from.symtab == NULL || at->pc == 0 ||
+		!uni_symtab_lookup(n->from.symtab, at->svma, &at->symbol, &at->off))
+		at->symbol = NULL;
+	return n->image != UNI_STR_NONE && push_kernel(n, at);
 }
 
 /* The name as it is shown, clean; its length. */
@@ -230,6 +264,8 @@ static bool make_frames(struct uni_namer *n, uint64_t pc, unsigned flags)
 	size_t nr = 0;
 	bool guess;
 
+	if ((flags & UNI_FRAME_KERNEL) != 0)
+		return make_kernel_frame(n, &at);
 	if (n->from.symtab == NULL || (how->addresses && !n->from.names_only))
 		return push_address(n, &at);
 	if (!n->from.names_only && !pick_image(n, at.svma))

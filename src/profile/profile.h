@@ -23,7 +23,11 @@ enum uni_frame_kind {
 	UNI_FK_UNKNOWN,	  /* an address without a name */
 	UNI_FK_SYNTHETIC, /* ours: [kvm], [vmm], [truncated] */
 	UNI_FK_INLINED,
+	UNI_FK_KERNEL, /* of the kernel below a process: its name ends in UNI_KERNEL_MARK */
 };
+
+#define UNI_KERNEL_MARK	 "_[k]"
+#define UNI_KERNEL_IMAGE "[kernel.kallsyms]"
 
 /* The kind according to a bare name: bracketed ones ("[truncated]") are not functions. */
 enum uni_frame_kind uni_frame_kind_of(const char *name);

@@ -122,6 +122,22 @@ static int write_places(
 	return rc == 0 ? uni_sdir_add_symbols(path, fd, symtab, err) : rc;
 }
 
+int uni_session_keep_symbols(const char *path, struct uni_symtab *symtab, struct uni_err *err)
+{
+	struct addresses a = { .id = uni_symtab_id(symtab) };
+	_cleanup_close_ int fd = -1;
+	int rc = collect_addresses(path, &a, err);
+
+	if (rc == 0)
+		rc = uni_symtab_keep_symbols(symtab, a.slot, a.nr, err);
+	if (rc == 0)
+		rc = uni_sdir_open(path, &fd, err);
+	if (rc == 0)
+		rc = uni_sdir_add_symbols(path, fd, symtab, err);
+	free(a.slot);
+	return rc;
+}
+
 int uni_session_add_places(const char *path, const struct uni_image *img,
 	const struct uni_image_search *search, const char **note_ret, struct uni_err *err)
 {

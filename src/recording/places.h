@@ -14,4 +14,7 @@
 int uni_session_add_places(const char *path, const struct uni_image *img,
 	const struct uni_image_search *search, const char **note_ret, struct uni_err *err);
 
+/* Drops symbols that the session at `path` does not use from what it keeps of this source. */
+int uni_session_keep_symbols(const char *path, struct uni_symtab *symtab, struct uni_err *err);
+
 #endif

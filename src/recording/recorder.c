@@ -257,15 +257,12 @@ static bool put_more(struct uni_record_meta *m, const struct uni_symtab *symtab,
 	return true;
 }
 
-int uni_recorder_add_more(struct uni_recorder *r, uint32_t guest, const struct uni_image *img,
-	uint64_t bias, struct uni_err *err)
+int uni_recorder_add_more_symtab(struct uni_recorder *r, uint32_t guest,
+	const struct uni_symtab *symtab, uint64_t bias, struct uni_err *err)
 {
-	struct uni_symtab *symtab = NULL;
+	int rc = write_symbols(r, symtab, err);
 	bool ok = true;
-	int rc = uni_symtab_of_library(img, &symtab, err);
 
-	if (rc == 0)
-		rc = write_symbols(r, symtab, err);
 	if (rc == 0) {
 		(void)pthread_mutex_lock(&r->lock);
 		ok = put_more(&r->session.guest[guest]->meta, symtab, bias);
@@ -273,8 +270,17 @@ int uni_recorder_add_more(struct uni_recorder *r, uint32_t guest, const struct u
 	}
 	if (!ok)
 		rc = uni_err_set(err, UNI_ERANGE, "a guest has at most %d images", UNI_IMAGES_MAX);
+	return rc == 0 ? write_session(r, true, err) : rc;
+}
+
+int uni_recorder_add_more(struct uni_recorder *r, uint32_t guest, const struct uni_image *img,
+	uint64_t bias, struct uni_err *err)
+{
+	struct uni_symtab *symtab = NULL;
+	int rc = uni_symtab_of_library(img, &symtab, err);
+
 	if (rc == 0)
-		rc = write_session(r, true, err);
+		rc = uni_recorder_add_more_symtab(r, guest, symtab, bias, err);
 	uni_symtab_destroy(symtab);
 	return rc;
 }

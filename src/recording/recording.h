@@ -221,6 +221,8 @@ int uni_recorder_add_image(
  * thread. */
 int uni_recorder_add_more(struct uni_recorder *r, uint32_t guest, const struct uni_image *img,
 	uint64_t bias, struct uni_err *err);
+int uni_recorder_add_more_symtab(struct uni_recorder *r, uint32_t guest,
+	const struct uni_symtab *symtab, uint64_t bias, struct uni_err *err);
 /* The same for symbols without an image, from an import. */
 int uni_recorder_add_symtab(struct uni_recorder *r, uint32_t guest, const struct uni_symtab *symtab,
 	struct uni_err *err);

@@ -29,8 +29,9 @@ static void place_sample(
 	if (g->symtab == NULL || uni_symtab_nr(g->symtab) == 0 || s->nr == 0)
 		return;
 	for (uint16_t i = 0; i < s->nr && !inside; i++)
-		inside = uni_symtab_lookup(
-			g->symtab, s->pc[i] - (i != 0) - g->meta->bias, &name, &offset);
+		inside = (s->flags[i] & UNI_FRAME_KERNEL) != 0 ||
+			 uni_symtab_lookup(
+				 g->symtab, s->pc[i] - (i != 0) - g->meta->bias, &name, &offset);
 	uni_record_stats_lies(st, s, inside);
 }
 

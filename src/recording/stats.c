@@ -117,7 +117,8 @@ static bool is_inside(const struct uni_sample *s, const struct uni_unwind_hints 
 		bool exact = i == 0 || (s->flags[i] & UNI_FRAME_EXACT) != 0;
 		uint64_t pc = s->pc[i] - (exact ? 0 : 1);
 
-		if (uni_hints_of(hints, pc) != NULL || uni_hints_in_stubs(hints, pc))
+		if ((s->flags[i] & UNI_FRAME_KERNEL) != 0 || uni_hints_of(hints, pc) != NULL ||
+			uni_hints_in_stubs(hints, pc))
 			return true;
 	}
 	return false;

@@ -152,6 +152,24 @@ static void on_followed(struct guest *g, const struct uni_stream_raw *s)
 	put_sample(g, &sample, s->thread);
 }
 
+/* The kernel's frames go below those of the process, whose outermost may find no room then. */
+static void join_kernel(struct uni_chain *c, const struct uni_stream_raw *s)
+{
+	uint16_t nr = uni_min(s->nr_kernel, UNI_CHAIN_MAX - 1);
+	uint16_t own = uni_min(c->nr, (uint16_t)(UNI_CHAIN_MAX - nr));
+
+	if (nr == 0)
+		return;
+	if (own < c->nr)
+		c->stop = UNI_STOP_LIMIT;
+	memmove(&c->pc[nr], c->pc, own * sizeof(c->pc[0]));
+	memmove(&c->flags[nr], c->flags, own);
+	memcpy(c->pc, s->kernel, nr * sizeof(c->pc[0]));
+	memset(c->flags, UNI_FRAME_KERNEL, nr);
+	c->flags[0] |= UNI_FRAME_EXACT;
+	c->nr = (uint16_t)(nr + own);
+}
+
 /* A sample that is still to be unwound. */
 static void on_stream_raw(void *ctx, const struct uni_stream_raw *s)
 {
@@ -169,6 +187,7 @@ static void on_stream_raw(void *ctx, const struct uni_stream_raw *s)
 		return;
 	}
 	uni_rawstack_unwind(g->raw, s, &g->chain);
+	join_kernel(&g->chain, s);
 	sample.stop = g->chain.stop;
 	sample.nr = g->chain.nr;
 	sample.pc = g->chain.pc;

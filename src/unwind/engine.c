@@ -207,12 +207,22 @@ static void append_frame(struct walk *w)
 	c->nr++;
 }
 
+/* Below a process's own frames: the system call that it was in. */
+static void append_kernel(struct uni_chain *c)
+{
+	c->pc[0] = c->sp[0] = 0;
+	c->flags[0] = UNI_FRAME_KERNEL | UNI_FRAME_EXACT;
+	c->nr = 1;
+}
+
 /* Starts with the pc only. False if even the pc is not known. */
 static bool start_chain(struct walk *w)
 {
 	w->ret->nr = 0;
 	w->ret->stop = UNI_STOP_NOREGS;
 	w->ret->top_sp = w->regs.sp;
+	if (w->regs.in_kernel)
+		append_kernel(w->ret);
 	if (w->regs.pc_valid)
 		append_frame(w);
 	return w->regs.pc_valid;

@@ -240,7 +240,7 @@ EOT
 perf_text() {
 	"$U" export script -f folded >got 2>err && is got <<'EOT'
 my_prog;[unknown];[libx.so];inner_[i];std::foo(int) 250000
-swapper;idle 1000
+swapper;idle_[k] 1000
 EOT
 }
 check "perf script text: names, inlined, unknown, kernel" perf_text

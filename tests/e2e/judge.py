@@ -213,9 +213,10 @@ def stacks_of_json(doc):
         raise BadInput('not a profile in JSON')
     functions = doc['functions']
     for stack in doc['stacks']:
-        # Inlined functions are no calls, so the call graph does not have them.
+        # Inlined functions are no calls, so the call graph does not have them. Time of the kernel below a process is in the
+        # books as that of the function that it interrupted.
         frames = [functions[i] for i in stack['frames']]
-        chain = tuple(f['name'] for f in frames if f.get('kind') != 'inlined')
+        chain = tuple(f['name'] for f in frames if f.get('kind') not in ('inlined', 'kernel'))
         yield chain, whole(stack['value'])
 
 

@@ -22,10 +22,12 @@
 #define SIZE  0x10000u
 #define SP    (BASE + 0x8000)
 
+#define KERNEL 0xffffffff81000000ull
+
 /* As the kernel lays one out: words, then the stack between its size and what of it is good. */
 struct sample {
 	struct perf_event_header h;
-	uint64_t t_ns, abi, reg[17], stack_bytes, stack[STACK / 8], good;
+	uint64_t t_ns, nr, chain[4], abi, reg[17], stack_bytes, stack[STACK / 8], good;
 };
 
 static struct sample make_sample(void)
@@ -33,6 +35,8 @@ static struct sample make_sample(void)
 	struct sample s = {
 		.h = { .type = PERF_RECORD_SAMPLE, .size = sizeof(s) },
 		.t_ns = 1234,
+		.nr = 4,
+		.chain = { PERF_CONTEXT_KERNEL, KERNEL + 2, KERNEL + 1, PERF_CONTEXT_USER },
 		.abi = PERF_SAMPLE_REGS_ABI_64,
 		.stack_bytes = STACK,
 		.good = STACK,
@@ -110,8 +114,38 @@ static void test_samples_that_are_not_whole(void **state)
 	s = make_sample();
 	s.abi = PERF_SAMPLE_REGS_ABI_32;
 	assert_int_equal(parse(&s, sizeof(s), &raw), UNI_PROC_RECORD_BROKEN);
-	s.abi = PERF_SAMPLE_REGS_ABI_NONE; /* a thread of the kernel, or one that is ending */
+	s.abi = PERF_SAMPLE_REGS_ABI_NONE; /* a thread of the kernel */
+	s.chain[0] = PERF_CONTEXT_USER;
 	assert_int_equal(parse(&s, sizeof(s), &raw), UNI_PROC_RECORD_BROKEN);
+	s.abi = PERF_SAMPLE_REGS_ABI_64;
+	for (s.nr = 100; s.nr != 0;
+		s.nr <<= 3) /* more than there are; in the end their bytes wrap */
+		assert_int_equal(parse(&s, sizeof(s), &raw), UNI_PROC_RECORD_BROKEN);
+}
+
+static void test_the_kernels_part(void **state)
+{
+	struct sample s = make_sample();
+	struct uni_stream_raw raw;
+
+	assert_int_equal(parse(&s, sizeof(s), &raw), UNI_PROC_RECORD_SAMPLE);
+	assert_int_equal(raw.nr_kernel, 2);
+	assert_true(raw.kernel[0] == KERNEL + 2 && raw.kernel[1] == KERNEL + 1);
+	assert_int_equal(raw.regs.pc, BASE + 0x10);
+	s.chain[3] = KERNEL; /* to the end */
+	assert_int_equal(parse(&s, sizeof(s), &raw), UNI_PROC_RECORD_SAMPLE);
+	assert_int_equal(raw.nr_kernel, 3);
+	s.chain[0] = PERF_CONTEXT_USER; /* it ran in user space */
+	assert_int_equal(parse(&s, sizeof(s), &raw), UNI_PROC_RECORD_SAMPLE);
+	assert_int_equal(raw.nr_kernel, 0);
+	/* A thread that ends has no memory, so neither registers nor a stack. */
+	s.chain[0] = PERF_CONTEXT_KERNEL;
+	s.abi = PERF_SAMPLE_REGS_ABI_NONE;
+	s.reg[0] = 0; /* bytes of the stack */
+	assert_int_equal(parse(&s, sizeof(s), &raw), UNI_PROC_RECORD_SAMPLE);
+	assert_int_equal(raw.nr_kernel, 3);
+	assert_true(
+		!raw.regs.pc_valid && raw.stack_size == 0 && raw.regs.state == UNI_VCPU_RUNNING);
 }
 
 static void test_other_records(void **state)
@@ -276,6 +310,7 @@ int main(void)
 		cmocka_unit_test(test_a_sample_is_read),
 		cmocka_unit_test(test_the_good_part_of_the_stack),
 		cmocka_unit_test(test_samples_that_are_not_whole),
+		cmocka_unit_test(test_the_kernels_part),
 		cmocka_unit_test(test_other_records),
 		cmocka_unit_test(test_a_ring_that_wraps),
 		cmocka_unit_test(test_a_ring_that_is_not_believed),

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Samples by perf events: the kernel's CPU clock of each thread, while the thread runs in user
- * space. Each sample has its registers and a copy of the top of its stack. Each thread has one
- * event and one ring. Later threads are found by searching for them.
+ * Samples by perf events: the kernel's CPU clock of each thread. Each sample has the thread's
+ * registers and a copy of the top of its stack, both in user space. In the kernel, it also has the
+ * kernel's chain. If that is not permitted, the kernel makes samples of user space only. Then the
+ * rest of the thread's CPU time is a frame without a caller. Each thread has one event and one
+ * ring. Later threads are found by searching for them.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -26,15 +28,17 @@
 #define RING_NS	       (1000 * UNI_NSEC_PER_MSEC) /* how late a reader may be */
 #define LOOK_NS	       (100 * UNI_NSEC_PER_MSEC)
 
-static int open_event(int tid, double frequency)
+static int open_event(int tid, double frequency, bool kernel)
 {
 	struct perf_event_attr a = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(a),
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.sample_period = (uint64_t)(1e9 / frequency),
-		.sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
-		.exclude_kernel = 1,
+		.sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER |
+			       PERF_SAMPLE_STACK_USER,
+		.exclude_kernel = !kernel,
+		.exclude_callchain_user = 1,
 		.exclude_hv = 1,
 		.comm = 1,
 		.comm_exec = 1,
@@ -50,10 +54,13 @@ static int open_event(int tid, double frequency)
 	return (int)syscall(SYS_perf_event_open, &a, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-int uni_proc_perf_works(int pid, struct uni_err *err)
+int uni_proc_perf_works(int pid, bool *kernel_ret, struct uni_err *err)
 {
-	int fd = open_event(pid, 1);
+	int fd = open_event(pid, 1, true);
 
+	*kernel_ret = fd >= 0;
+	if (fd < 0)
+		fd = open_event(pid, 1, false);
 	if (fd >= 0) {
 		(void)close(fd);
 		return 0;
@@ -107,7 +114,7 @@ static int open_thread(struct uni_proc *p, struct uni_proc_thread *t)
 {
 	int saved;
 
-	t->fd = open_event(t->tid, p->frequency);
+	t->fd = open_event(t->tid, p->frequency, p->kernel);
 	if (t->fd >= 0 && map_ring(t, ring_bytes(p->frequency)) &&
 		ioctl(t->fd, PERF_EVENT_IOC_ENABLE, 0) == 0) {
 		if (uni_proc_times(p->pid, t->tid, &t->run_ns, &t->wait_ns))
@@ -194,13 +201,16 @@ static void take_record(
 		}
 		raw.vcpu = vcpu;
 		p->samples++;
+		p->thread[vcpu].taken++;
 		sink->raw(sink->ctx, &raw);
 		break;
 	case UNI_PROC_RECORD_LOST:
 		p->lost += lost;
+		p->thread[vcpu].taken += lost;
 		break;
 	case UNI_PROC_RECORD_BROKEN:
 		p->failed++;
+		p->thread[vcpu].taken++;
 		break;
 	case UNI_PROC_RECORD_EXEC:
 		p->look_program_ns = 0;
@@ -234,6 +244,41 @@ static void drain_perf_ring(struct uni_proc *p, uint32_t vcpu, const struct uni_
 	__atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
 }
 
+/*
+ * The periods of CPU time that had no sample until run_ns: the thread was in the kernel, where none
+ * was permitted. One period is not over yet.
+ */
+static void put_kernel_time(struct uni_proc *p, uint32_t vcpu, uint64_t run_ns, uint64_t now_ns,
+	const struct uni_stream_sink *sink)
+{
+	static const uint64_t somewhere = 0;
+	struct uni_proc_thread *t = &p->thread[vcpu];
+	struct uni_stream_raw raw = {
+		.t_ns = now_ns, .vcpu = vcpu, .kernel = &somewhere, .nr_kernel = 1
+	};
+	double periods = (double)(run_ns - uni_min(run_ns, t->run_ns)) * p->frequency / 1e9;
+
+	if (sink->raw == NULL || p->executed || periods < (double)t->taken + 2)
+		return;
+	raw.weight = (uint64_t)periods - t->taken - 1;
+	raw.regs.state = UNI_VCPU_RUNNING;
+	t->taken += raw.weight;
+	p->samples += raw.weight;
+	sink->raw(sink->ctx, &raw);
+}
+
+static void read_thread(struct uni_proc *p, uint32_t vcpu, const struct uni_stream_sink *sink)
+{
+	const struct uni_proc_thread *t = &p->thread[vcpu];
+	uint64_t run_ns = 0, wait_ns, now_ns = uni_now_ns();
+	bool known =
+		!p->kernel && t->begin_ns != 0 && uni_proc_times(p->pid, t->tid, &run_ns, &wait_ns);
+
+	drain_perf_ring(p, vcpu, sink); /* with all samples until run_ns */
+	if (known)
+		put_kernel_time(p, vcpu, run_ns, now_ns, sink);
+}
+
 int uni_proc_stream_read(struct uni_target *base, const struct uni_stream_sink *sink)
 {
 	struct uni_proc *p = (struct uni_proc *)base;
@@ -241,7 +286,7 @@ int uni_proc_stream_read(struct uni_target *base, const struct uni_stream_sink *
 
 	add_new_threads(p, uni_now_ns());
 	for (int i = 0; i < p->nr_sampled; i++)
-		drain_perf_ring(p, (uint32_t)i, sink);
+		read_thread(p, (uint32_t)i, sink);
 	if (uni_proc_program_changed(p))
 		return -UNI_EGONE;
 	return uni_proc_list(p->pid, &tid, 1) != 0 ? 0 : -UNI_EGONE;

@@ -157,11 +157,16 @@ static int choose_way(struct uni_proc *p, const char *via, struct uni_err *err)
 	int rc = -UNI_ENOTSUP;
 
 	if (via == NULL || strcmp(via, "perf") == 0)
-		rc = uni_proc_perf_works(p->pid, &why);
+		rc = uni_proc_perf_works(p->pid, &p->kernel, &why);
 	if (rc != 0 && via != NULL && strcmp(via, "perf") == 0)
 		return uni_err_set(err, (enum uni_errcode)why.code, "%.400s", why.msg);
 	p->streaming = rc == 0;
-	(void)snprintf(p->info.why, sizeof(p->info.why), "%.400s", why.msg);
+	(void)snprintf(p->info.why, sizeof(p->info.why), "%.400s",
+		rc == 0 && !p->kernel
+			? "the kernel's own frames need root, CAP_PERFMON or "
+			  "kernel.perf_event_paranoid of 1 at most; its time is shown as [kernel], "
+			  "without the caller (via=stop finds the caller)"
+			: why.msg);
 	(void)snprintf(p->info.note, sizeof(p->info.note), "%s",
 		p->streaming ? "a process, sampled by perf events; stacks copied by the kernel"
 			     : "a process, its threads stopped by ptrace");
@@ -219,7 +224,8 @@ static int proc_attach(const struct uni_spec *spec, const struct uni_attach_opts
 static unsigned proc_caps(struct uni_target *base)
 {
 	return UNI_CAP_HOLD | UNI_CAP_WRITE_TEXT |
-	       (proc_target(base)->streaming ? UNI_CAP_STREAM : 0u);
+	       (proc_target(base)->streaming ? UNI_CAP_STREAM : 0u) |
+	       (proc_target(base)->kernel ? UNI_CAP_KERNEL : 0u);
 }
 
 static int nr_vcpus(struct uni_target *base)

@@ -13,6 +13,7 @@ struct uni_proc_thread {
 	/* Samples of the thread. */
 	int fd;				    /* perf event, -1 */
 	uint64_t begin_ns, run_ns, wait_ns; /* values at the begin of sampling */
+	uint64_t taken; /* periods that its samples stand for, also the lost ones */
 	void *ring;
 	size_t ring_bytes; /* of the data, after the first page */
 };
@@ -37,6 +38,7 @@ struct uni_proc {
 	struct uni_proc_thread thread[UNI_VCPU_MAX];
 	/* Sampling. */
 	bool streaming;
+	bool kernel; /* samples in the kernel are permitted, too */
 	double frequency;
 	uint64_t next_look_ns; /* for new threads */
 	uint64_t samples, lost, failed, begin_ns;
@@ -73,7 +75,8 @@ int uni_proc_ptrace_regs(int tid, struct uni_regs *ret);
 bool uni_proc_call_notices(long nr);
 
 /* perf.c */
-int uni_proc_perf_works(int pid, struct uni_err *err);
+/* *kernel_ret: also in the kernel? */
+int uni_proc_perf_works(int pid, bool *kernel_ret, struct uni_err *err);
 int uni_proc_stream_start(struct uni_target *base, const struct uni_stream_cfg *cfg,
 	const struct uni_unwind_hints *hints, struct uni_err *err);
 int uni_proc_stream_read(struct uni_target *base, const struct uni_stream_sink *sink);

@@ -9,6 +9,7 @@
 #include "backend/proc/proc.h"
 
 #define NR_REGS_MAX 64
+#define KERNEL_MAX  512 /* frames of the kernel; it makes at most perf_event_max_stack */
 
 static void copy_out(const uint8_t *data, size_t nr_bytes, uint64_t at, uint8_t *out, size_t len)
 {
@@ -35,16 +36,40 @@ size_t uni_proc_ring_take(const uint8_t *data, size_t nr_bytes, uint64_t tail, u
 	return h.size;
 }
 
-/* PERF_RECORD_SAMPLE: time, ABI and registers, size, stack, bytes of the stack that are valid. */
+/* The chain: what follows PERF_CONTEXT_KERNEL is the kernel's. Records are aligned to 8 bytes. */
+static void take_kernel(struct uni_cursor *c, struct uni_stream_raw *ret)
+{
+	uint64_t nr = uni_cursor_u64(c), i = 0;
+	const void *at = nr <= KERNEL_MAX ? uni_cursor_take(c, nr * sizeof(uint64_t)) : NULL;
+	const uint64_t *pc = at;
+
+	if (pc == NULL || nr == 0 || pc[0] != PERF_CONTEXT_KERNEL) {
+		c->failed |= nr > KERNEL_MAX;
+		return;
+	}
+	for (i = 1; i < nr && pc[i] < PERF_CONTEXT_MAX;)
+		i++;
+	ret->kernel = pc + 1;
+	ret->nr_kernel = (uint16_t)(i - 1);
+}
+
+/*
+ * PERF_RECORD_SAMPLE: time, number and addresses of the chain, ABI and registers, size, stack,
+ * bytes of the stack that are valid. A thread that has no memory left (it ends) has no registers.
+ */
 static bool parse_sample(struct uni_cursor *c, struct uni_stream_raw *ret)
 {
 	struct uni_stream_raw raw = { .weight = 1 };
-	uint64_t value[NR_REGS_MAX], nr_bytes, good = 0;
+	uint64_t value[NR_REGS_MAX], nr_bytes, good = 0, abi;
 
 	raw.t_ns = uni_cursor_u64(c);
-	if (uni_cursor_u64(c) != PERF_SAMPLE_REGS_ABI_64)
+	take_kernel(c, &raw);
+	abi = uni_cursor_u64(c);
+	raw.regs.state = UNI_VCPU_RUNNING;
+	if (abi != PERF_SAMPLE_REGS_ABI_64 &&
+		(abi != PERF_SAMPLE_REGS_ABI_NONE || raw.nr_kernel == 0))
 		return false;
-	for (unsigned i = 0; i < uni_proc_nr_perf_regs; i++)
+	for (unsigned i = 0; abi == PERF_SAMPLE_REGS_ABI_64 && i < uni_proc_nr_perf_regs; i++)
 		value[i] = uni_cursor_u64(c);
 	nr_bytes = uni_cursor_u64(c);
 	raw.stack = uni_cursor_take(c, nr_bytes);
@@ -53,7 +78,8 @@ static bool parse_sample(struct uni_cursor *c, struct uni_stream_raw *ret)
 	raw.stack_size = (size_t)uni_min(good, nr_bytes);
 	if (c->failed)
 		return false;
-	uni_proc_perf_to_regs(value, &raw.regs);
+	if (abi == PERF_SAMPLE_REGS_ABI_64)
+		uni_proc_perf_to_regs(value, &raw.regs);
 	*ret = raw;
 	return true;
 }

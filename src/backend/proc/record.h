@@ -20,12 +20,13 @@ size_t uni_proc_ring_take(const uint8_t *data, size_t nr_bytes, uint64_t tail, u
 
 enum uni_proc_record {
 	UNI_PROC_RECORD_OTHER,
-	UNI_PROC_RECORD_SAMPLE, /* in *ret; its stack points into the record */
+	UNI_PROC_RECORD_SAMPLE, /* in *ret; its stack and kernel frames point into the record */
 	UNI_PROC_RECORD_LOST,	/* *lost_ret: how many */
 	UNI_PROC_RECORD_EXEC,	/* it executed a program: later records belong to that */
 	UNI_PROC_RECORD_BROKEN, /* a sample without registers, or a truncated one */
 };
 
+/* The record is aligned to 8 bytes, as the kernel's are. */
 enum uni_proc_record uni_proc_record_parse(
 	const uint8_t *record, size_t size, struct uni_stream_raw *ret, uint64_t *lost_ret);
 

@@ -82,6 +82,7 @@ int uni_proc_ptrace_regs(int tid, struct uni_regs *ret)
 	uni_regs_set(ret, UNI_X86_R15, u.r15);
 	uni_regs_set(ret, UNI_X86_RIP, u.rip);
 	finish_thread_regs(ret);
+	ret->in_kernel = (int64_t)u.orig_rax >= 0; /* an interrupt leaves -1 there */
 	return 0;
 }
 

@@ -226,6 +226,8 @@ int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, struct uni_regs
 		rc = uni_proc_ptrace_regs(t->tid, ret);
 	if (rc == 0)
 		ret->state = sleeps ? UNI_VCPU_HALTED : UNI_VCPU_RUNNING;
+	if (sleeps)
+		ret->in_kernel = false;
 	return rc;
 }
 

@@ -68,6 +68,8 @@ static enum category category_of(const struct writer *w, const struct uni_frame 
 
 	if (f->kind == UNI_FK_INLINED)
 		return INLINED;
+	if (f->kind == UNI_FK_KERNEL)
+		return HOST;
 	if (f->kind != UNI_FK_SYNTHETIC)
 		return GUEST;
 	for (size_t i = 0; i < uni_array_len(host); i++) {

@@ -64,6 +64,8 @@ static const char *kind_name(unsigned kind)
 		return "unknown";
 	case UNI_FK_INLINED:
 		return "inlined";
+	case UNI_FK_KERNEL:
+		return "kernel";
 	default:
 		return "synthetic";
 	}

@@ -241,6 +241,21 @@ struct reader {
 	bool any, open, skip, cut, periods;
 };
 
+/* "[kernel.kallsyms]", a module ("[ext4]"), or the kernel's own file: perf knows them so. */
+static bool is_kernel(struct uni_line image)
+{
+	static const char *const others[] = { "[unknown]", "[guest]", "[uniscope]", "[vdso]",
+		"[vsyscall]", "[heap]", "[stack]", "[anon]" };
+
+	if (image.len == strlen("vmlinux") && memcmp(image.s, "vmlinux", image.len) == 0)
+		return true;
+	for (size_t i = 0; i < uni_array_len(others); i++) {
+		if (image.len == strlen(others[i]) && memcmp(image.s, others[i], image.len) == 0)
+			return false;
+	}
+	return image.len > 2 && image.s[0] == '[' && image.s[image.len - 1] == ']';
+}
+
 static uint32_t new_frame(struct reader *r, struct frame f)
 {
 	const char *slash = memrchr(f.image.s, '/', f.image.len);
@@ -263,7 +278,9 @@ static uint32_t new_frame(struct reader *r, struct frame f)
 			f.image.s);
 		return uni_stack_frame(&r->stack, unknown, (size_t)n, "", 0, UNI_FK_GUEST);
 	}
-	if (f.image.len != 0 && f.image.s[0] == '[') /* [kernel.kallsyms], or one of ours */
+	if (kind == UNI_FK_GUEST && is_kernel(f.image))
+		kind = UNI_FK_KERNEL;
+	else if (f.image.len != 0 && f.image.s[0] == '[') /* one of ours */
 		f.image.len = 0;
 	return uni_stack_frame(&r->stack, f.symbol.s, f.symbol.len, f.image.s, f.image.len, kind);
 }

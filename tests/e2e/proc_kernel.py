@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""proc_kernel.py UNISCOPE PROGRAM: kernel frames of a process (kernelcalls.c), judged by `perf record -g` of the same process. TAP."""
+import collections
+import subprocess
+import sys
+import tempfile
+from math import sqrt
+from pathlib import Path
+
+U, PROGRAM = sys.argv[1:]
+OURS = ("main", "read_zeros", "look_up", "spin")
+MARK = "_[k]"
+T = Path(tempfile.mkdtemp())
+number = 0
+
+
+def check(what, fn):
+    global number
+    number += 1
+    try:
+        fn()
+        print(f"ok {number} - {what}")
+    except (AssertionError, subprocess.CalledProcessError) as e:
+        print(f"not ok {number} - {what}")
+        for line in str(e).split("\n") + str(getattr(e, "stderr", "") or "").split("\n"):
+            print("#", line)
+    sys.stdout.flush()
+
+
+def run(*args):
+    return subprocess.run([str(a) for a in args], check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300)
+
+
+class Stacks:
+    """Weights by function of the program, in the kernel or not, and by kernel function (with the time of its callees)."""
+
+    def __init__(self):
+        self.n, self.of, self.kernel = 0, collections.Counter(), collections.Counter()
+
+    def add(self, user, kernel, weight):  # both leaf first
+        caller = next((f for f in user if f in OURS), "?")
+        self.n += weight
+        self.of[caller, bool(kernel)] += weight
+        self.kernel.update({place(k): weight for k in set(kernel)})
+
+
+names = {}  # of the kernel's functions: the first one at that address
+
+
+def read_names():
+    at = {}
+    for line in open("/proc/kallsyms"):
+        address, _, name = line.split()[:3]
+        names.setdefault(name, at.setdefault(address, name))
+
+
+def place(name):
+    return names.get(name, name)
+
+
+def ours(target, seconds, *options):
+    run(U, "record", target, "-q", "-F", 1499, "-d", seconds, "-o", T / "s.uniscope", "--overwrite", *options)
+    return folded(T / "s.uniscope")
+
+
+def folded(source):
+    s = Stacks()
+    for line in run(U, "export", source, "-f", "folded").stdout.splitlines():
+        stack, weight = line.rsplit(" ", 1)
+        frames = stack.split(";")[::-1]
+        kernel = [f[: -len(MARK)] for f in frames if f.endswith(MARK)]
+        s.add([f for f in frames if not f.endswith(MARK)], kernel, int(weight))
+    return s
+
+
+def perfs(pid, seconds):
+    run("perf", "record", "-q", "-g", "-e", "cpu-clock", "-F", 1499, "-p", pid, "-o", T / "perf.data", "--", "sleep", seconds)
+    text = run("perf", "script", "-i", T / "perf.data").stdout
+    (T / "perf.txt").write_text(text)
+    s = Stacks()
+    for sample in text.split("\n\n"):
+        frames = [line.split(None, 1)[1].rsplit(" (", 1) for line in sample.split("\n") if line.startswith("\t")]
+        pairs = [(symbol.rsplit("+0x", 1)[0], image) for symbol, image in frames]
+        if pairs:
+            s.add([f for f, image in pairs if "[kernel" not in image], [f for f, image in pairs if "[kernel" in image], 1)
+    return s
+
+
+def near(what, a, na, b, nb):
+    """Two shares of samples that were taken apart from each other: at most 4 standard errors between them."""
+    p = (a + b) / (na + nb)
+    error = sqrt(p * (1 - p) * (1 / na + 1 / nb))
+    assert abs(a / na - b / nb) <= 4 * error + 0.01, f"{what}: {a / na:.3f} of {na}, perf has {b / nb:.3f} of {nb} (error {error:.4f})"
+
+
+def same(mine, perf):
+    assert min(mine.n, perf.n) >= 300, f"{mine.n} samples, perf has {perf.n}"
+    for key in sorted(set(mine.of) | set(perf.of)):
+        near(key, mine.of[key], mine.n, perf.of[key], perf.n)
+
+
+def judge(pid):
+    for seconds in 2, 10, 40:  # a busy host gives it few turns
+        mine, perf = ours(f"proc:pid={pid}", seconds), perfs(pid, seconds)
+        if min(mine.n, perf.n) >= 500:
+            break
+    print("#", mine.n, dict(mine.of))
+    print("#", perf.n, dict(perf.of))
+    check("time of each function, in it and in the kernel below it, is perf's", lambda: same(mine, perf))
+
+    def kernel():
+        large = [k for k, n in perf.kernel.items() if n >= perf.n / 20]
+        assert len(large) > 3, perf.kernel
+        for k in large:
+            near(k, mine.kernel[k], mine.n, perf.kernel[k], perf.n)
+
+    check("kernel functions, with what they call, have perf's shares", kernel)
+    return perf
+
+
+def quality():
+    text = run(U, "report", T / "s.uniscope").stdout
+    assert "100.00 % end at their root" in text and "_[k]" in text, text
+    size = sum(f.stat().st_size for f in (T / "s.uniscope/symbols").iterdir())
+    assert size < 1 << 20, f"{size} bytes of symbols: all of the kernel's?"
+
+
+def again(perf):
+    """import of perf script keeps the mark, the image and the shares; the java palette has it orange."""
+    mine = folded(T / "perf.txt")
+    assert (mine.n > perf.n) and mine.kernel.keys() == perf.kernel.keys(), mine.kernel.keys() ^ perf.kernel.keys()
+    for key in perf.of:
+        assert abs(mine.of[key] / mine.n - perf.of[key] / perf.n) < 1e-3, (key, mine.of, perf.of)
+    back = run(U, "export", T / "perf.txt", "-f", "perf").stdout
+    assert " read_zero ([kernel.kallsyms])" in back and "_[k]" not in back, back[:1000]
+    for source in T / "perf.txt", T / "s.uniscope":
+        svg = run(U, "export", source, "-f", "svg", "-O", "colors=java").stdout
+        fill = {}
+        for part in svg.split("<title>")[1:]:
+            if 'fill="rgb(' in part:
+                red, green, blue = map(int, part.split('fill="rgb(')[1].split(")")[0].split(","))
+                fill[part.split(" (")[0]] = (red, green, blue)
+        assert fill["do_syscall_64"][2] == 0 and fill["do_syscall_64"][1] >= 90, fill["do_syscall_64"]
+        assert fill["spin"][2] >= 50, fill["spin"]
+
+
+def stopped(pid):
+    for seconds in 2, 10, 40:
+        mine = ours(f"proc:pid={pid},via=stop", seconds)
+        if mine.n >= 300:
+            break
+    assert set(mine.kernel) == {"[kernel]"}, mine.kernel
+    assert min(mine.of[f, True] for f in ("read_zeros", "look_up")) > 0 and mine.of["spin", False] > 0, mine.of
+    assert mine.of["?", True] == 0, mine.of
+
+
+def not_permitted(pid, perf):
+    """As without the right to see the kernel: the first event, with the kernel, is refused."""
+    said = subprocess.run(
+        ["strace", "-f", "-o", T / "trace", "-e", "trace=perf_event_open", "-e", "inject=perf_event_open:error=EACCES:when=1", U, "record",
+         f"proc:pid={pid}", "-F", "499", "-d", "4", "-o", T / "s.uniscope", "--overwrite"], check=True, stderr=subprocess.PIPE, text=True, timeout=300).stderr
+    assert "[kernel], without the caller" in said, said
+    assert (T / "trace").read_text().count("EACCES") == 1 and "exclude_kernel=1" in (T / "trace").read_text(), (T / "trace").read_text()
+    mine = folded(T / "s.uniscope")
+    print("#", mine.n, dict(mine.of))
+    assert set(mine.kernel) == {"[kernel]"} and mine.of["?", True] == mine.kernel["[kernel]"], mine.of
+    near("in the kernel", mine.kernel["[kernel]"], mine.n, sum(n for (_, k), n in perf.of.items() if k), perf.n)
+
+
+def main():
+    read_names()
+    with subprocess.Popen([PROGRAM], stdout=subprocess.PIPE) as child:
+        try:
+            child.stdout.readline()
+            perf = judge(child.pid)
+            check("its chains are whole, and reports mark the kernel's functions", quality)
+            check("import of perf script keeps kernel frames, their mark and its colour", lambda: again(perf))
+            check("stopped by ptrace: [kernel] is below the function that called", lambda: stopped(child.pid))
+            check("without the right to see the kernel its time is there, as [kernel]", lambda: not_permitted(child.pid, perf))
+        finally:
+            child.kill()
+    print(f"1..{number}")
+
+
+main()
+run("rm", "-rf", T)
