@@ -159,6 +159,27 @@ static void open_sub_buffers_are_passed_over(void **state)
 	trace_end(&m);
 }
 
+/* What was interrupted while it wrote a record has its sub-buffer, however often the ring goes
+ * round meanwhile. */
+static void open_sub_buffers_are_not_overwritten(void **state)
+{
+	struct ring_memory m = trace_start(4, UNI_TRACE_OVERWRITE, uni_trace_exit);
+	struct uni_trace_sub *held = open_sub();
+	uint64_t seq = held->begin_seq;
+
+	held->open_bytes -= 8;
+	while (open_sub()->begin_seq < seq + 20) {
+		work_fib(5);
+		assert_int_equal(held->begin_seq, seq);
+	}
+	held->open_bytes += 8;
+	while (open_sub()->begin_seq < seq + 40)
+		work_fib(5);
+	assert_int_not_equal(held->begin_seq, seq);
+	assert_int_equal(cpu.lost, 0);
+	trace_end(&m);
+}
+
 static int check_lost(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t content)
 {
 	uint64_t *lost = arg;
@@ -538,6 +559,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(full_ring_stops_and_counts),
 		cmocka_unit_test(old_sub_buffers_are_overwritten),
 		cmocka_unit_test(open_sub_buffers_are_passed_over),
+		cmocka_unit_test(open_sub_buffers_are_not_overwritten),
 		cmocka_unit_test(losses_never_go_back),
 		cmocka_unit_test(freezing_keeps_what_was),
 		cmocka_unit_test(other_records),

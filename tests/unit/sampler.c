@@ -528,6 +528,40 @@ static void watches_hold_first_and_last(void **state)
 	free(w[0].last);
 }
 
+/* What a guest had in it a second before it ended is known. */
+static void watches_are_refreshed(void **state)
+{
+	struct bench *b = *state;
+	struct uni_watch w = { .name = "counter", .gva = MEM_GVA + 32 * 8, .size = 8 };
+	uint64_t last;
+
+	b->cfg.watch = &w;
+	b->cfg.nr_watch = 1;
+	b->cfg.frequency = 10;
+	b->cfg.duration_ns = 0;
+	b->f.gone_after = 35;
+	assert_int_equal(run(b), 0);
+	assert_int_equal(b->end, UNI_END_GONE);
+	memcpy(&last, w.last, 8);
+	assert_in_range(last, 35 - 11, 35);
+	free(w.first);
+	free(w.last);
+}
+
+static void method_is_what_is_done(void **state)
+{
+	struct bench *b = *state;
+
+	b->f.caps = UNI_CAP_HOLD;
+	assert_string_equal(uni_sampler_method(&b->f.t), "pause");
+	b->f.caps = UNI_CAP_HOLD | UNI_CAP_NO_PAUSE;
+	assert_string_equal(uni_sampler_method(&b->f.t), "pause");
+	b->f.caps = UNI_CAP_NO_PAUSE;
+	assert_string_equal(uni_sampler_method(&b->f.t), "read");
+	b->f.caps = UNI_CAP_DEAD;
+	assert_string_equal(uni_sampler_method(&b->f.t), "replay");
+}
+
 static void nonsense_is_refused(void **state)
 {
 	struct bench *b = *state;
@@ -572,6 +606,8 @@ int main(void)
 		T(gone_at_resume_keeps_the_sample),
 		T(without_hold_nothing_is_released),
 		T(watches_hold_first_and_last),
+		T(watches_are_refreshed),
+		T(method_is_what_is_done),
 		T(nonsense_is_refused),
 	};
 

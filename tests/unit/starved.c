@@ -111,6 +111,29 @@ static void all_are_slow(void **state)
 	uni_findings_deinit(&f);
 }
 
+/* It waited for long, but only a moment of that for the one with the long turn. */
+static void at_the_end_of_a_turn(void **state)
+{
+	struct uni_findings f = { 0 };
+
+	(void)state;
+	create(NOBODY, 1, 19, "patient");
+	create(NOBODY, 2, 8, "packet");
+	ev(UNI_PE_TRY_READ, 1, 2);
+	ev(UNI_PE_SWITCH, 3, NOBODY);
+	now += 45000000;
+	ev(UNI_PE_NOTIFY, 1, 2);
+	for (unsigned i = 0; i < 4; i++) {
+		now += 5000000;
+		ev(UNI_PE_SWITCH, 4 + i % 2, NOBODY);
+	}
+	ev(UNI_PE_READ, 1, 2);
+	assert_int_equal(uni_promise_findings(uni_promise_builder_finish(b), 10000000, &f), 0);
+	assert_int_equal(f.all.nr, 0);
+	assert_int_equal(f.doubts.nr, 0);
+	uni_findings_deinit(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -118,6 +141,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(perhaps_the_host, begin, end),
 		cmocka_unit_test_setup_teardown(usual_hog, begin, end),
 		cmocka_unit_test_setup_teardown(all_are_slow, begin, end),
+		cmocka_unit_test_setup_teardown(at_the_end_of_a_turn, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("starved", tests, NULL, NULL);
