@@ -254,9 +254,22 @@ static void hints_find_functions(void **state)
 	assert_ptr_equal(uni_hints_find(&h, UINT64_MAX), &f[3]);
 }
 
+/* Most of the code, by its size, and not by the number of functions. */
+static void most_code_is_frameless(void **state)
+{
+	for (uint32_t size = 0; size <= 100; size++) {
+		const struct uni_func_hint f[] = { { 0x1000, 100 - size, 0 },
+			{ 0x2000, size, UNI_FUNC_FRAMELESS }, { 0x3000, 0, UNI_FUNC_FRAMELESS } };
+		const struct uni_unwind_hints h = { .func = f, .nr_funcs = 3 };
+
+		assert_int_equal(uni_hints_frameless(&h), size > 50);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(most_code_is_frameless),
 		cmocka_unit_test(register_tables_agree),
 		cmocka_unit_test(prologues_are_recognised),
 		cmocka_unit_test(extended_registers_are_not_the_frame),

@@ -118,11 +118,57 @@ static void refused(void **state)
 	assert_int_equal(uni_exact_parse("", 0, &e, NULL), -UNI_EFORMAT);
 }
 
+/* Without a tree: each block counts for the function that holds its first byte. */
+static void blocks_add_up(void **state)
+{
+	static const struct {
+		uint64_t pc;
+		uint32_t at; /* the function, 0: none */
+		bool begins;
+	} c[] = {
+		{ 0xfff, 0, false },
+		{ 0x1000, 1, true },
+		{ 0x1001, 1, false },
+		{ 0x100f, 1, false },
+		{ 0x1010, 2, true },
+		{ 0x101f, 2, false },
+		{ 0x1020, 0, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+		const struct uni_exact_node *node;
+		struct uni_exact *e = NULL;
+		uint32_t nr;
+
+		fill();
+		f.head.mode = UNI_EXACT_COUNTS;
+		f.head.part[UNI_EXACT_PART_NODES].nr = 3;
+		memset(f.node, 0, sizeof(f.node));
+		for (uint32_t k = 1; k < 3; k++)
+			f.node[k].function = k;
+		f.function[2] = (struct uni_exact_function){ 0x1010, 0x1020 };
+		f.block[0].pc = c[i].pc; /* 10 times 3 instructions; the other block: 4 times 3 */
+		f.block[1].pc = 0x5000;
+		f.cut[0] = (struct uni_exact_cut){ .block = 0, .insn = 0, .number = 2 };
+		assert_int_equal(parse(&e), 0);
+		node = uni_exact_nodes(e, &nr);
+		assert_int_equal(nr, 3);
+		for (uint32_t k = 0; k < 3; k++) {
+			assert_int_equal(
+				node[k].insns, (k == 0 ? 12 : 0) + (k == c[i].at ? 24 : 0));
+			assert_int_equal(node[k].calls, k == c[i].at && c[i].begins ? 8 : 0);
+		}
+		uni_exact_destroy(e);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(taken),
 		cmocka_unit_test(refused),
+		cmocka_unit_test(blocks_add_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

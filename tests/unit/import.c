@@ -368,6 +368,10 @@ static void sniffing(void **state)
 			assert_string_equal(im != NULL ? im->name : "none", t[i].want);
 	}
 	assert_null(uni_importer_by_name("nonsense"));
+	/* How sure it is: another one may know the rest of the lines. */
+	assert_int_equal(uni_importer_by_name("folded")->sniff("a;b 1\n\na 2\n", 11), 70);
+	assert_int_equal(uni_importer_by_name("folded")->sniff("a;b 1\nx\n", 8), 40);
+	assert_int_equal(uni_importer_by_name("folded")->sniff("a;b 1\nx\ny\n", 10), 0);
 }
 
 #define ENTER(ns, addr)	      (ns), (uint64_t)(addr) << 16 | 5 << 3

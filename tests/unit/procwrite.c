@@ -11,6 +11,8 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -152,9 +154,49 @@ static void given_up(void **state)
 	end(p.pid);
 }
 
+/* Each register is itself. */
+static void registers_of_a_thread(void **state)
+{
+	static const unsigned of[] = { UNI_X86_RAX, UNI_X86_RBX, UNI_X86_RCX, UNI_X86_RDX,
+		UNI_X86_RSI, UNI_X86_RDI, UNI_X86_RBP, UNI_X86_RSP, UNI_X86_R8, UNI_X86_R9,
+		UNI_X86_R10, UNI_X86_R11, UNI_X86_R12, UNI_X86_R13, UNI_X86_R14, UNI_X86_R15,
+		UNI_X86_RIP };
+	struct user_regs_struct u;
+	struct uni_regs regs;
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		(void)ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		(void)raise(SIGSTOP);
+		_exit(1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSTOPPED(status));
+	assert_int_equal(ptrace(PTRACE_GETREGS, pid, NULL, &u), 0);
+	u.rax = 100, u.rbx = 101, u.rcx = 102, u.rdx = 103, u.rsi = 104, u.rdi = 105;
+	u.rbp = 106, u.rsp = 107, u.r8 = 108, u.r9 = 109, u.r10 = 110, u.r11 = 111;
+	u.r12 = 112, u.r13 = 113, u.r14 = 114, u.r15 = 115, u.rip = 116;
+	assert_int_equal(ptrace(PTRACE_SETREGS, pid, NULL, &u), 0);
+	assert_int_equal(uni_proc_ptrace_regs(pid, &regs), 0);
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		uint64_t value = 0;
+
+		assert_true(uni_regs_get(&regs, of[i], &value));
+		assert_int_equal(value, 100 + i);
+	}
+	assert_true(regs.pc_valid && regs.sp_valid);
+	assert_int_equal(regs.pc, 116);
+	assert_int_equal(regs.sp, 107);
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, &status, 0);
+	assert_int_not_equal(uni_proc_ptrace_regs(pid, &regs), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(registers_of_a_thread),
 		cmocka_unit_test(again_until_it_stops),
 		cmocka_unit_test(given_up),
 	};
