@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The call graph of a lab image, from its instructions: the oracle that call chains are judged by.
 
-usage: callgraph.py [--objdump PROG] [--indirect FILE]... [--require FILE]... ELF
+usage: callgraph.py [--objdump PROG] [--indirect FILE]... [--require FILE]... [-o FILE] ELF
 
 Prints `caller callee` for each direct call, and for each jump from one function to another: callers
 of `lab_fail` and the like end that way in assembler. Also prints each edge of the --indirect files,
@@ -74,6 +74,7 @@ def main():
     parser.add_argument('--objdump', default='objdump')
     parser.add_argument('--indirect', action='append', default=[])
     parser.add_argument('--require', action='append', default=[])
+    parser.add_argument('-o', default='/dev/stdout', dest='output')
     parser.add_argument('elf')
     args = parser.parse_args()
 
@@ -86,11 +87,12 @@ def main():
             sys.exit(1)
     for path in args.indirect:
         edges |= read_edges(path, functions)
-    for caller, callee in sorted(edges):
-        print(caller, callee)
-    for name in ENTRIES:
-        if name in functions:
-            print('entry', name)
+    with open(args.output, 'w', encoding='ascii') as out:
+        for caller, callee in sorted(edges):
+            print(caller, callee, file=out)
+        for name in ENTRIES:
+            if name in functions:
+                print('entry', name, file=out)
 
 
 if __name__ == '__main__':
