@@ -424,6 +424,34 @@ compare_traces() {
 		"$U" report --html two.html --before t1.uniscope t2.uniscope 2>err && grep -q 'functions of their traces' err
 }
 check "two traces of calls compared, asked or not" compare_traces
+# Each function's row has what the two traces have by themselves, the old one first; the greatest change is at the top.
+report_before() {
+	"$U" trace report -n 0 --before t1.uniscope t2.uniscope >two && "$U" trace report --json -n 0 t1.uniscope >a.json &&
+		"$U" trace report --json -n 0 t2.uniscope >b.json && python3 - <<'PY'
+import json, re
+old, new = ({f["function"]: f for f in json.load(open(name))["functions"]} for name in ("a.json", "b.json"))
+unit = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
+time = r"(-|[+-]?[0-9.]+ [num]?s)"
+row = re.compile(r" *(\d+) +(\d+) +" + " +".join([time] * 5) + r"  (\S.*)$")
+ns = lambda text: 0 if text == "-" else float(text.split()[0]) * unit[text.split()[1]]
+near = lambda got, want: abs(got - want) <= 0.001 * abs(want) + 1
+seen, last = set(), None
+for line in open("two").read().splitlines()[1:]:
+    m = row.match(line)
+    assert m, line
+    name = m[8]
+    a, b = old.get(name, {"calls": 0, "self_ns": 0}), new.get(name, {"calls": 0, "self_ns": 0})
+    assert (int(m[1]), int(m[2])) == (a["calls"], b["calls"]), (line, a, b)
+    assert near(ns(m[3]), a["self_ns"]) and near(ns(m[4]), b["self_ns"]), (line, a, b)
+    change = b["self_ns"] - a["self_ns"]
+    assert near(ns(m[5]), change), (line, change)
+    assert last is None or abs(change) <= last, line
+    last = abs(change)
+    seen.add(name)
+assert seen == old.keys() | new.keys() and len(seen) > 3, (seen, old.keys(), new.keys())
+PY
+}
+check "trace report of two traces, each as it is alone" report_before
 refused() { # ARGUMENT...: with one line
 	"$U" "$@" >out 2>err
 	[ $? -eq 1 ] && [ ! -s out ] && [ "$(grep -v 'hold no samples' err | wc -l)" -eq 1 ]
