@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "app/signals.h"
 #include "app/term.h"
+#include "app/unpatch.h"
 #include "serve/ftrace_http.h"
 #include "tracing/clock.h"
 
@@ -232,6 +233,8 @@ int uni_serve_ftrace(
 		rc = uni_tracing_open(&l->t, target, args->tracing, err);
 		if (rc == 0) {
 			rc = uni_tracing_own(&l->t, target, err);
+			if (rc == 0 && !args->keep)
+				rc = uni_unpatch_begin(&l->t, target, args->tracing, err);
 			if (rc == 0)
 				rc = serve_guest(l, err);
 			uni_tracing_close(&l->t);

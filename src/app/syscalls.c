@@ -17,6 +17,7 @@
 #include "app/trace_open.h"
 #include "app/tracing_session.h"
 #include "app/uktrace.h"
+#include "app/unpatch.h"
 
 #define FILE_MAX_BYTES ((size_t)1 << 30)
 
@@ -416,6 +417,8 @@ static int read_guest(struct input *in, const char *target, struct uni_err *err)
 
 	if (rc == 0) {
 		rc = uni_tracing_own(&t, target, err);
+		if (rc == 0)
+			rc = uni_unpatch_begin(&t, target, &args, err);
 		if (rc == 0)
 			rc = record_and_read(in, &t, err);
 		uni_tracing_close(&t);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "app/signals.h"
 #include "app/term.h"
+#include "app/unpatch.h"
 #include "tracing/lock.h"
 
 #define RETRY_NS (100 * UNI_NSEC_PER_MSEC)
@@ -53,9 +54,10 @@ int uni_tracing_open(struct uni_tracing *t, const char *target, const struct uni
 	int rc;
 
 	t->tracer = NULL;
-	t->owner = -1;
+	t->owner = t->guard = -1;
 	if (args->wait < 0 || args->wait > 1e7)
 		return uni_err_set(err, UNI_EUSAGE, "--wait must be between 0 and 10000000 s");
+	uni_trace_await_guardian(target);
 	rc = uni_guest_open(&t->g, &attach, err);
 	if (rc != 0)
 		return rc;
@@ -73,6 +75,7 @@ int uni_tracing_open(struct uni_tracing *t, const char *target, const struct uni
 
 void uni_tracing_close(struct uni_tracing *t)
 {
+	uni_unpatch_end(t);
 	uni_tracer_close(t->tracer);
 	uni_guest_close(&t->g);
 	if (t->owner >= 0)

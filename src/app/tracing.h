@@ -5,6 +5,7 @@
 #define UNI_APP_TRACING_H
 
 #include <regex.h>
+#include <sys/types.h>
 
 #include "app/attach.h"
 #include "app/images.h"
@@ -93,6 +94,8 @@ struct uni_tracing {
 	struct uni_guest g; /* first: it may not move */
 	struct uni_tracer *tracer;
 	int owner; /* -1: not ours alone */
+	int guard; /* to its guardian (app/unpatch.h); -1: there is none */
+	pid_t guardian;
 };
 
 /* Close it whenever this returned 0. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "app/cmd.h"
 #include "app/tracing_session.h"
+#include "app/unpatch.h"
 
 static struct {
 	struct uni_tracing_args a;
@@ -61,6 +62,8 @@ static int run_trace_record(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (rc == 0) {
 		if (!o.as_is)
 			rc = uni_tracing_own(&t, ctx->operands[0], err);
+		if (rc == 0 && !o.as_is && !o.s.keep)
+			rc = uni_unpatch_begin(&t, ctx->operands[0], &o.a, err);
 		if (rc == 0)
 			rc = uni_tracing_write(&t, &o.s, err);
 		uni_tracing_close(&t);

@@ -16,4 +16,14 @@
 int uni_trace_own(
 	const struct uni_target_info *info, const char *target, int *fd_ret, struct uni_err *err);
 
+/*
+ * The lock of the guardian (app/unpatch.h): held by the tracer's guardian until the guest is as it
+ * was. The kernel releases it when all copies are closed.
+ */
+int uni_trace_guard(const char *target, int *fd_ret, struct uni_err *err);
+/* If the guest's tracer has died, waits until its guardian is done, or for a minute. Does nothing
+ * in a process with this variable: the guardian's own. */
+#define UNI_TRACE_GUARDIAN "UNISCOPE_GUARDIAN"
+void uni_trace_await_guardian(const char *target);
+
 #endif

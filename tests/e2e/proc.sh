@@ -342,6 +342,30 @@ tracer_dies() {
 	[ $kills -ge 26 ] && [ $patched -ge 5 ] && runs_on
 }
 
+is_plain() { # yes|no, within a minute
+	for _ in $(seq 1200); do
+		code
+		if cmp -s "$T/code" "$T/plain"; then now=yes; else now=no; fi
+		[ $now = "$1" ] && return
+		sleep 0.05
+	done
+	echo "the code was not changed to $1"
+	return 1
+}
+
+# Killed while the code is patched: the guardian restores it. Whoever comes then has the guest at once.
+guarded() {
+	for _ in $(seq "${KILLS:-3}"); do
+		"$U" trace record "proc:pid=$pid" -q -d 0 -o "$T/k.uniscope" --overwrite 2>"$T/said" &
+		tracer=$!
+		is_plain no || { kill -9 $tracer; cat "$T/said"; return 1; }
+		kill -9 $tracer
+		wait $tracer
+		is_plain yes || return 1
+	done
+	"$U" trace record "proc:pid=$pid" -q -d 0.05 -o "$T/k.uniscope" --overwrite && runs_on
+}
+
 ways=stop no_perf=
 can perf || no_perf=$why_not
 sleep 60 &
@@ -390,6 +414,7 @@ for way in instrument fentry; do
 	done
 done
 check 'the tracer is killed' tracer_dies
+check 'its guardian restores the code' guarded
 exec 9>&-
 sorter
 for way in $ways; do

@@ -85,6 +85,26 @@ kills_of() { # start|stop|record CALL
 	done
 }
 
+as_before() {
+	code "$T/after" && cmp -s "$T/before" "$T/after"
+}
+
+# Killed when the functions are on: the guardian restores every byte.
+guarded() {
+	code "$T/before" || return 1
+	for _ in $(seq "${KILLS:-2}"); do
+		"$U" trace record "$target" -e "$elf" -d 0 --filter 'traced_*' -o "$T/k.uniscope" --overwrite \
+			2>"$T/said" &
+		recorder=$!
+		wait_for 60 grep -q 'functions at .* places are traced' "$T/said" ||
+			{ kill -9 $recorder; cat "$T/said"; return 1; }
+		kill -9 $recorder
+		wait $recorder
+		wait_for 60 as_before || { echo 'the code is not as it was'; return 1; }
+	done
+	beats
+}
+
 # Each byte of the guest's code is old or new.
 kills() {
 	code "$T/before" || return 1
@@ -172,6 +192,7 @@ for accel in $accels; do
 	if [ -n "${UNISCOPE_ALL-}" ] || [ "$accel" = "${accels##* }" ]; then
 		check "$accel: a recording has the host's time" clocked
 		check "$accel: SIGKILLs: the guest runs on, and all bytes are as they were" kills
+		check "$accel: a SIGKILL while functions are on: the guardian restores them" guarded
 	fi
 	check "$accel: no function of that name" refused_by 1 'no function matches' \
 		"$U" trace start "$target" -e "$elf" --filter nobody
