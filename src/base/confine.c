@@ -252,6 +252,7 @@ static const int allowed[] = {
 #endif
 };
 
+#ifndef UNI_CONFINE_WIDE
 /* Those that are allowed with some arguments only. */
 static int add_limited(scmp_filter_ctx f)
 {
@@ -278,6 +279,7 @@ static int add_limited(scmp_filter_ctx f)
 			f, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1, SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
 	return r;
 }
+#endif
 
 static int fill_filter(scmp_filter_ctx f)
 {

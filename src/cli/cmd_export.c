@@ -4,7 +4,9 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/confine.h"
 #include "base/outdir.h"
+#include "base/privilege.h"
 #include "base/strbuf.h"
 #include "app/cmd.h"
 #include "app/exporting.h"
@@ -155,9 +157,11 @@ static int write_all(struct uni_exporting *x, struct uni_err *err)
 	_cleanup_strbuf_ struct uni_strbuf path;
 	_cleanup_close_ int fd = -1;
 	size_t nr = 0;
-	int rc = uni_exporting_open(x, err);
+	int rc = uni_privilege_drop(err);
 
 	uni_strbuf_init(&path);
+	if (rc == 0)
+		rc = uni_exporting_open(x, err);
 	if (rc == 0)
 		rc = uni_outdir_mkdir(o.all, &fd, err);
 	if (rc != 0)
@@ -194,6 +198,10 @@ static int write_one(struct uni_exporting *x, const struct uni_exporter *e, stru
 	x->keep_log = x->keep_log || uni_export_opts_ordered(e, opt, nr);
 	x->walked = (e->needs & UNI_WALKS_TREE) != 0;
 	x->piled = (e->needs & UNI_TAKES_PILE) != 0;
+	if (rc == 0) {
+		uni_confine_output(uni_export_opts_output(e, opt, nr));
+		rc = uni_privilege_drop(err);
+	}
 	if (rc == 0)
 		rc = uni_exporting_write(x, e, opt, nr, o.output != NULL ? o.output : "-", err);
 	return rc;
@@ -228,7 +236,6 @@ const struct uni_cmd uni_cmd_export = {
 	.name = "export",
 	.group = UNI_CMDS_EXCHANGE,
 	.operands = "FILE",
-	.reads_only = true,
 	.summary = "write a session, or folded stacks and the like, in another format",
 	.details =
 		"FILE is a session folder, a session in one stream (- is standard input), or a "

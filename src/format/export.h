@@ -74,6 +74,7 @@ struct uni_export_optdef {
 	unsigned char type; /* enum uni_export_opt_type, see format/opts.h */
 	size_t offset;	    /* of the member that takes the value */
 	bool ordered;	    /* it needs the stacks in the order in which they came */
+	const char *output; /* its value is a file that is written, this one without a value */
 };
 
 struct uni_exporter {
@@ -101,6 +102,9 @@ extern const struct uni_exporter *const uni_exporters[]; /* ends with NULL */
 const struct uni_exporter *uni_exporter_by_name(const char *name);
 /* Does an option that is given need the stacks in their order? */
 bool uni_export_opts_ordered(
+	const struct uni_exporter *e, const struct uni_export_opt *opts, size_t nr_opts);
+/* The file that an option asks to write beside the output, or NULL. */
+const char *uni_export_opts_output(
 	const struct uni_exporter *e, const struct uni_export_opt *opts, size_t nr_opts);
 
 #endif

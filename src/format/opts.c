@@ -123,3 +123,18 @@ bool uni_export_opts_ordered(
 	}
 	return false;
 }
+
+const char *uni_export_opts_output(
+	const struct uni_exporter *e, const struct uni_export_opt *opts, size_t nr_opts)
+{
+	const char *ret = NULL;
+
+	for (size_t i = 0; i < nr_opts; i++) {
+		const struct uni_export_optdef *d = find_option(e, opts[i].name);
+
+		if (d == NULL || d->output == NULL)
+			continue;
+		ret = opts[i].value != NULL && opts[i].value[0] != '\0' ? opts[i].value : d->output;
+	}
+	return ret;
+}

@@ -22,6 +22,8 @@
 
 extern const char uni_svg_js[], uni_svg_css[];
 
+#define PALETTE_MAP "palette.map"
+
 #define OPT(member, type_, value_, help_)                                             \
 	{                                                                             \
 		.name = #member, .value = (value_), .help = (help_), .type = (type_), \
@@ -62,9 +64,13 @@ static const struct uni_export_optdef options[] = {
 		.type = UNI_OPT_BOOL,
 		.offset = offsetof(struct uni_svg, flamechart),
 		.ordered = true },
-	OPT(cp, UNI_OPT_MAYBE, "FILE",
-		"keep the colours of functions in FILE (without one: palette.map) from graph to "
-		"graph"),
+	{ .name = "cp",
+		.value = "FILE",
+		.help = "keep the colours of functions in FILE (without one: palette.map) from "
+			"graph to graph",
+		.type = UNI_OPT_MAYBE,
+		.offset = offsetof(struct uni_svg, cp),
+		.output = PALETTE_MAP },
 	OPT(nameattr, UNI_OPT_STR, "FILE",
 		"lines of FUNCTION and, behind tabs, title=, href=, target=, id=, class=, g_extra= "
 		"and a_extra="),
@@ -145,7 +151,7 @@ static int check_options(struct uni_svg *g, struct uni_err *err)
 	if (!g->safe && strcmp(g->diffcolors, "redblue") != 0)
 		return bad_option(err, "diffcolors", g->diffcolors, "redblue or orangeblue");
 	if (g->cp != NULL && g->cp[0] == '\0')
-		g->cp = "palette.map";
+		g->cp = PALETTE_MAP;
 	if (g->flamechart && (g->reverse || g->compat))
 		return uni_err_set(err, UNI_EUSAGE,
 			"format svg: flamechart is in the order of time: neither reverse nor "
