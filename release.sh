@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# release.sh [OUT_DIR]: makes uniscope-VERSION.tar.gz of the commit that is checked out, and beside it
-# uniscope-VERSION.txt, which names commit and checksum and is signed off in the name that git has (by OpenPGP,
-# too, if git's user.signingkey is set). The same commit gives the same bytes.
+# release.sh [OUT_DIR]: makes uniscope-VERSION.tar.gz of the commit that is checked out. uniscope-VERSION.txt beside
+# it names commit and checksum, and is signed off in the name that git has. If git's user.signingkey is set, it is
+# also signed by OpenPGP. The same commit gives the same bytes.
 set -eu
 cd "$(dirname "$0")"
 out=${1:-.}

@@ -26,8 +26,8 @@ step() { printf '\n== %s (%s s)\n' "$*" "$(($(date +%s) - start))"; }
 trap '[ -z "$quick" ] || kill "$quick" 2>/dev/null' EXIT
 trap 'exit 130' INT TERM
 
-# build DIR COMPILER all|default|"SUITE..." [OPTION...]: configure once, compile what is wanted for all tests,
-# those of the default run, or those in suites; a failure ends it all.
+# build DIR COMPILER all|default|"SUITE..." [OPTION...]: configure once, and compile the programs for all tests,
+# for the default run, or for some suites. A failure ends test.sh.
 build() {
 	dir=$1 cc=$2 targets=$3
 	shift 3

@@ -4,7 +4,7 @@
 
 usage: callgraph.py [--objdump PROG] [--indirect FILE]... [--require FILE]... [-o FILE] ELF
 
-Prints `caller callee` for each direct call, and for each jump from one function to another: callers
+Prints `caller callee` for each direct call, and for each jump from one function to another. Callers
 of `lab_fail` and the like end that way in assembler. Also prints each edge of the --indirect files,
 and `entry SYMBOL` for each symbol in which an outermost frame may lie. A --require file names edges
 known by hand: one of them missing is an error. Both kinds of file hold lines `caller callee`; lines

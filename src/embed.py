@@ -3,7 +3,7 @@
 """embed.py html|svg INPUT OUTPUT.c NAME: the text of INPUT as `const char NAME[]`, and its hash, as a content security
 policy has it, as `NAME_hash`.
 
-Of HTML it is the whole content of a script or style element, which it must not end. In an SVG it is in a CDATA
+In HTML it is the whole content of a script or style element, which it must not end. In an SVG it is in a CDATA
 section; indentation and whole-line comments stay behind."""
 import base64
 import hashlib

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Prints the end of test.sh, from Meson's logs. CI shows only the end of what is printed.
 
-totals.py check BUILD [NAME...] are the tests that were built those in tests/names (or: these)? totals.py names BUILD tests/names,
-as it has to be for what was built totals.py targets BUILD what ninja has to build for the tests that are not in suite all totals.py
-targets BUILD SUITE... what it has to build for the tests in these suites totals.py sum WHICH BUILD/LOG... adds up: WHICH is all,
-default or names totals.py cpu TIMES SECONDS what it all cost, of a file with what the shell's `times` printed"""
+    totals.py check BUILD [NAME...]     are the built tests those in tests/names (or: these)?
+    totals.py names BUILD               tests/names, as it has to be for what was built
+    totals.py targets BUILD             what ninja has to build for the tests that are not in suite all
+    totals.py targets BUILD SUITE...    what it has to build for the tests in these suites
+    totals.py sum WHICH BUILD/LOG...    adds up: WHICH is all, default or names
+    totals.py cpu TIMES SECONDS         the cost of it all, from a file with the output of the shell's `times`
+"""
 import json
 import pathlib
 import platform

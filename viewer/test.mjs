@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What can be tested without a browser: the index against plain sums, and the tree functions.
+// Tests that need no browser: the index against plain sums, and the tree functions.
 import { build } from 'esbuild';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -76,8 +76,8 @@ for (const [text, name] of [['(a+)+$', 'a'.repeat(60) + '!'], ['(a|a)*$', 'a'.re
     const f = finder(text, true);
     same([f.test(name), f.hard], [false, 1], `search for ${text} ends`);
 }
-// Rows: what is narrower than a pixel is in the pixel that it begins in, or a sixth of one beside it, where very many go by
-// pieces of time; what is wide is where it belongs. The gap before 0.4 of the time has no pieces with anything in it.
+// Rows: an event narrower than a pixel is in the pixel that it begins in. If very many are merged by pieces of time, it may
+// be a sixth of a pixel beside it. A wide event is where it belongs. The gap before 0.4 of the time has no pieces with anything in it.
 const { strip } = await import(join(out, 'rows.mjs'));
 function made(n, wideAt) {
     const start = new Float64Array(n), dur = new Float64Array(n), id = new Uint32Array(n);

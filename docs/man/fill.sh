@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# fill.sh UNISCOPE IN OUT VERSION DOC GUEST_DOC COMPAT: replaces @COMMANDS@ by the list of commands,
-# @OPTIONS@ by what the command's own table says, and a line "@OPTIONS SUB@" by that of its command SUB.
+# fill.sh UNISCOPE IN OUT VERSION DOC GUEST_DOC COMPAT: replaces @COMMANDS@ by the list of commands, and
+# @OPTIONS@ by the command's own table of options. "@OPTIONS SUB@" becomes the table of its command SUB.
 # Documents get the names that they have once they are installed: docs/ in the folder DOC, guest/ as the
 # folder GUEST_DOC. COMPAT is the folder of the links with older tools' names.
 set -eu

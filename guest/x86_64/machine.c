@@ -73,7 +73,7 @@ static int still_calls(const struct saved *s, uint64_t hook)
 }
 
 /* Sets the word for a trigger. A host may have stopped this CPU on its way here, and have chosen
- * other functions since: then the word gets what the host asked for. The place is looked at last,
+ * other functions since. Then the word gets what the host asked for. The place is read last,
  * so no such choice goes unseen. */
 static void set_for(
 	const struct saved *s, uint64_t hook, uint32_t *word, uint32_t to, const uint32_t *asked)

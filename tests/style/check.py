@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """House rules that a compiler does not check. usage: check.py RULE SOURCE_ROOT
 
-Rules: layers, licence, banned, ranges, size, leaks, markers, docs, xen, files, tables, names. Prints each offence and exits 1, or a
-closing line that says how much was looked at."""
+Rules: layers, licence, banned, ranges, size, leaks, markers, docs, xen, files, tables, names,
+english. Prints each offence and exits 1, or a closing line that says how much was looked at."""
 import pathlib
 import re
 import subprocess
 import sys
+
+import english as plain
 
 
 def layer_list(root):
@@ -275,8 +277,19 @@ def docs(root):
             yield f"{rel}: no other document leads to it"
 
 
+def english(root):
+    """Sentences are short, and begin with what they speak of."""
+    for f in tracked(root):
+        rel = f.relative_to(root)
+        if {"third_party", "golden", "corpus", "dist"} & set(rel.parts):
+            continue
+        for line, what, sentence in plain.offences(rel, f.read_text(errors="replace")):
+            yield f"{rel}:{line}: {what}: {sentence[:100]}"
+
+
 def main():
-    rules = {f.__name__: f for f in (layers, licence, banned, ranges, size, leaks, markers, docs, xen, files, tables, names)}
+    rules = {f.__name__: f for f in (layers, licence, banned, ranges, size, leaks, markers, docs, xen, files, tables, names,
+                                      english)}
     if len(sys.argv) != 3 or sys.argv[1] not in rules:
         sys.exit(__doc__)
     found = list(rules[sys.argv[1]](sys.argv[2]))

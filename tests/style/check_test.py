@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Does the rule that keeps Xen's interfaces in one place find them elsewhere, and only them?"""
+"""Do the rules for files, for Xen's interfaces and for plain English find each offence, and only these?"""
 import os
 import pathlib
 import subprocess
@@ -10,6 +10,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import check  # noqa: E402
+import english  # noqa: E402
 
 OFFENCES = """\
 h = xs_open(0);
@@ -99,6 +100,74 @@ class Xen(unittest.TestCase):
         for line in OFFENCES.splitlines():
             offence = "xenctrl" in line or "xc_" in line
             self.assertEqual(bool(self.found("src/backend/xen/some.c", line + "\n")), offence, line)
+
+
+LONG = "The reader " + "really " * 23 + "waits."  # 26 words
+FITS = "The reader " + "really " * 22 + "waits."
+TH = '.TH X 1 "" "" ""\n.SH DESCRIPTION\n'
+# A place for a sentence in each kind of file.
+SPEAKS = {
+    "a.c": ("/* %s */", "/*\n * Short.\n * %s\n */", "int a; /* %s */", "// Short.\n// %s", "/* - one\n * - %s */",
+            "/*\n *   a   drawn line\n * %s\n */"),
+    "a.h": ("int a; // %s",),
+    "a.S": ("\tnop /* %s */",),
+    "a.ts": ("// %s", "const s = 'x'; // %s", "/** %s */"),
+    "a.py": ("# %s", 'x = "#"  # %s', '"""%s"""', '"""Short.\n\n    drawn\n%s"""', "#!/usr/bin/env python3\n# %s"),
+    "a.sh": ("# %s", "x=${y#z} # %s", "echo 'a # b' # %s", "# a.sh [FILE]: short.\n# %s"),
+    "program": ("#!/bin/sh\n# %s",),
+    "meson.build": ("# %s", "x = 1 # %s"),
+    "a.md": ("%s", "Short. %s", "- %s", "Short:\n- a\n- %s", "1. %s", "| a | b |\n|---|---|\n| c | %s |", "> %s", "(%s)"),
+    "a.1.in": (TH + "%s", TH + ".TP\n.B tag\n%s", TH + ".nf\nuniscope x\n.fi\n%s", TH + ".B uniscope\nis. %s"),
+}
+BAD = [LONG] + [w + " the reader sees." for w in ("Of", "Who", "Whose", "What", "Where")]
+# Not a sentence, or not in the language of its kind.
+SILENT = {
+    "a.c": ('puts("%s");', "/*\n *   drawn   %s\n */", "/* Shown:\n *\t%s */"),
+    "a.py": ('x = "# %s"', "x = '''\n%s\n'''"),
+    "a.sh": ("echo '# %s'", 'echo " # %s"', "# a.sh FILE: short. Then   %s"),
+    "a.md": ("# %s", "```\n%s\n```", "`%s`", "A list:\n\n    %s\n", "| %s |\n|---|\n| a |"),
+    "a.1.in": (TH + ".TP\n%s\nShort.", TH + ".nf\n%s\n.fi", TH + ".SH SEE ALSO\n%s", TH + '.\\" %s'),
+    "a.c.in": ("%s",),
+    "a.json": ('{"a": "%s"}',),
+}
+QUESTIONS = ("What is it?", "Of whom is it?", "Who reads (and why)?", "What it prints:")
+
+
+class English(unittest.TestCase):
+    def found(self, name, text):
+        return list(english.offences(pathlib.Path(name), text + "\n"))
+
+    def check(self, places, sentences, nr):
+        for name in places:
+            for place in places[name]:
+                for sentence in sentences:
+                    self.assertEqual(len(self.found(name, place % sentence)), nr, (name, place % sentence))
+
+    def test_each_offence(self):
+        self.check(SPEAKS, BAD, 1)
+
+    def test_sentences_that_fit(self):
+        self.check(SPEAKS, (FITS, "Short.", *QUESTIONS), 0)
+
+    def test_no_sentences(self):
+        self.check(SILENT, BAD, 0)
+
+    def test_lines_are_joined(self):
+        words = LONG.split()
+        for name, line, head, tail in (("a.c", " * ", "/*\n", "\n */"), ("a.md", "", "", ""), ("a.1.in", "", TH, ""),
+                                       ("a.sh", "# ", "", "")):
+            text = "\n".join(line + " ".join(words[i:i + 7]) for i in range(0, len(words), 7))
+            self.assertEqual(len(self.found(name, head + text + tail)), 1, name)
+
+    def test_numbers_and_code(self):
+        # A number at the begin of a line ends a sentence there; a list of names in code is a word.
+        first = " ".join(["word"] * 20)
+        self.assertEqual(self.found("a.md", f"It is {first}\n53. {first}."), [])
+        self.assertEqual(self.found("a.md", f"{first} {', '.join(['`a`'] * 20)} and `b`."), [])
+
+    def test_line(self):
+        self.assertEqual([o[0] for o in self.found("a.c", "int a;\n\n/* Short.\n *\n * Of it. */")], [5])
+        self.assertEqual([o[0] for o in self.found("a.md", "Short.\n\nOf it.")], [3])
 
 
 if __name__ == "__main__":

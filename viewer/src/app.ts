@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What all views share: the model, the selection, the search, and who is told when they change.
+// State that all views share: the model, the selection, the search, and the listeners to their changes.
 import { css, hit, ofFunc } from './colours';
 import type { Model, Selection, Source } from './source';
 import { graph, matched, merged, table, type FuncRow, type Graph } from './tree';

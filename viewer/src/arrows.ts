@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What goes from one line of the timeline to another: an arrow each, or how far they reach where they are too many.
+// Arrows from one line of the timeline to another. If they are too many, only how far they reach is drawn.
 import { arrow } from './marks';
 import type { Pen } from './pen';
 import type { Theme } from './plot';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Where the time of each vCPU or thread went: a stacked bar each, of functions by self time.
+// Shows how each vCPU or thread spent its time: a stacked bar each, of functions by self time.
 import { type App, type Change, type View } from './app';
 import { button, fill, h, select } from './dom';
 import { percent, value } from './text';

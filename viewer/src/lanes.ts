@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What samples say of each moment of a vCPU or thread.
+// The state of a vCPU or thread at each moment, as its samples tell it.
 import type { Points } from './source';
 
 interface Piece { i: number; from: number; to: number }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a view draws with, so that it can also become SVG: the part of a canvas' context that is used.
+// The part of a canvas' context that views draw with. Another implementation of it writes SVG.
 export interface Pen {
     fillStyle: string | CanvasGradient | CanvasPattern; strokeStyle: string | CanvasGradient | CanvasPattern;
     lineWidth: number; globalAlpha: number; font: string; textBaseline: CanvasTextBaseline;

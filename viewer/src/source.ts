@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What was recorded: values with a time, a vCPU and a thread, each at a node of a call tree. Times
-// are nanoseconds since the page's beginning.
+// The recorded values: each has a time, a vCPU, a thread and a node of a call tree. Times are
+// nanoseconds since the page's beginning.
 import { sums, type Data } from './data';
 import type { Rows } from './rows';
 import { Funcs, Tree } from './tree';

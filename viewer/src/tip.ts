@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is under the pointer.
+// A tip that describes the object under the pointer.
 import { fill, h } from './dom';
 
 export class Tip {

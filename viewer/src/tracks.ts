@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What each thread called, row by row below its line in the timeline: a row a depth.
+// The calls of each thread, below its line in the timeline: a row for each depth.
 import type { App } from './app';
 import { css } from './colours';
 import type { Pen } from './pen';

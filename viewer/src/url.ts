@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is seen, in the address: #v=flame&t=1.5,2&s=regex&f=function&p=a;b. It can be shared.
+// Keeps the view in the page's address, #v=flame&t=1.5,2&s=regex&f=function&p=a;b, so that it can be shared.
 import type { App } from './app';
 
 export class Url {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# What cases/exits.sh counted: numbers, reasons, functions and callers are exact.
+# The counts of cases/exits.sh: numbers, reasons, functions and callers are exact.
 . "$SRC/tests/lab/judge.sh"
 verdict 'each exit is counted' python3 "$SRC/tests/e2e/exits.py" "$OUT/each" 1 chains
 verdict 'one in 7: the numbers are as exact' python3 "$SRC/tests/e2e/exits.py" "$OUT/some" 7

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# What a domain without privileges recorded of another, cases/domu.sh, against that one's books.
+# Compares what an unprivileged domain recorded of another one (cases/domu.sh) with the other's own counts.
 . "$SRC/tests/xen/judge.sh"
 books() {
 	babeltrace2 "$OUT/in.uniscope" | python3 "$SRC/tests/e2e/inside_books.py" "$OUT" &&
