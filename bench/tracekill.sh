@@ -32,12 +32,12 @@ fail() {
 stood() { # COMMAND...: microseconds
 	"$U" trace "$@" 2>"$T/said" || fail "$* : $(cat "$T/said")"
 	grep -q 'left alone' "$T/said" && fail "$* : $(cat "$T/said")"
-	sed -n 's/.*the guest stood for \([0-9]*\) us.*/\1/p' "$T/said" | head -1
+	sed -n 's/.*the guest was stopped for \([0-9]*\) us.*/\1/p' "$T/said" | head -1
 }
 
 ended() { # COMMAND...: of `trace record`, `trace dump`, at their end
 	"$U" trace "$@" -o "$T/e.uniscope" --overwrite 2>"$T/said" || fail "$* : $(cat "$T/said")"
-	sed -n 's/.* stood for \([0-9]*\) us at the end.*/\1/p' "$T/said" | head -1
+	sed -n 's/.* was stopped for \([0-9]*\) us at the end.*/\1/p' "$T/said" | head -1
 }
 
 code() { # FILE: of the first and the last function, and some between
@@ -58,7 +58,7 @@ for i in $(seq 20); do
 	ended record "$target" -e "$image" --filter 'many_*' -d 0.05 >>"$T/record"
 	ended dump "$target" -e "$image" >>"$T/dump"
 done
-echo "the guest stood for us, median of 20 (least, most):"
+echo "the guest was stopped for us, median of 20 (least, most):"
 for what in start stop record dump; do
 	echo "  $what $(median 20 <"$T/$what") ($(sort -n "$T/$what" | head -1), $(sort -n "$T/$what" | tail -1))"
 done

@@ -233,7 +233,7 @@ void uni_tracing_say(const struct uni_trace_done *d)
 	char stood[48] = "";
 
 	if (d->pause_ns != 0)
-		(void)snprintf(stood, sizeof(stood), "; the guest stood for %.0f us",
+		(void)snprintf(stood, sizeof(stood), "; the guest was stopped for %.0f us",
 			(double)d->pause_ns / 1e3);
 	if (d->threads && d->nr_functions == 0 && !d->calls_itself)
 		uni_note("events of threads are recorded, and no function is traced%s", stood);

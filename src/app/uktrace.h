@@ -14,14 +14,15 @@ struct uni_uktrace_args {
 };
 
 /* `a` is a struct uni_uktrace_args. */
-#define UNI_UKTRACE_OPTIONS(a)                                                                   \
-	UNI_DEBUG_DIR_OPTION((a).debug_dirs),                                                    \
-		{ 0, "qmp", UNI_OPT_STR, &(a).qmp, "PATH",                                       \
-			"QMP socket of the VMM: finds guest memory exactly", "FILE", NULL },     \
-	{                                                                                        \
-		0, "wait", UNI_OPT_DOUBLE, &(a).wait, "SECONDS",                                 \
-			"keep trying for so long while the guest still boots (default 0)", NULL, \
-			NULL                                                                     \
+#define UNI_UKTRACE_OPTIONS(a)                                                               \
+	UNI_DEBUG_DIR_OPTION((a).debug_dirs),                                                \
+		{ 0, "qmp", UNI_OPT_STR, &(a).qmp, "PATH",                                   \
+			"QMP socket of the VMM: finds guest memory exactly", "FILE", NULL }, \
+	{                                                                                    \
+		0, "wait", UNI_OPT_DOUBLE, &(a).wait, "SECONDS",                             \
+			"keep trying for this time while the guest still boots "             \
+			"(default 0)",                                                       \
+			NULL, NULL                                                           \
 	}
 
 /* Out of a guest, with the image of args. Free ret whenever this returned 0. */

@@ -241,8 +241,9 @@ const struct uni_cmd uni_cmd_doctor = {
 	.name = "doctor",
 	.operands = "[TARGET]",
 	.summary = "say which ways to reach a guest work on this host, and what is missing",
-	.details = "With a target also: may this user look into that guest, and how would it be "
-		   "sampled?",
+	.details = "With a target, it also says whether this user may look into that guest, "
+		   "and how the\n"
+		   "guest would be sampled.",
 	.max_operands = 1,
 	.options = list_doctor_options,
 	.run = run_doctor,

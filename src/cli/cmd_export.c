@@ -30,11 +30,10 @@ static const struct uni_opt *list_export_options(void)
 			"what to write: see --list (default: from the end of --output's name)",
 			UNI_WORDS_EXPORTERS, NULL },
 		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE",
-			"where to; - is standard output (default -)", "FILE", NULL },
+			"file to write; - is standard output (default -)", "FILE", NULL },
 		{ 0, "all", UNI_OPT_OUTPUT, &o.all, "DIR",
-			"every format that FILE has something for, as DIR/profile.EXTENSION; DIR "
-			"is "
-			"made",
+			"write every format that can show FILE's data, as "
+			"DIR/profile.EXTENSION; DIR is made",
 			"FILE", NULL },
 		{ 'O', "option", UNI_OPT_LIST, &o.set, "NAME=VALUE",
 			"an option of the format, such as title=... of svg; may be given several "
@@ -57,13 +56,13 @@ static const struct uni_opt *list_export_options(void)
 		{ 0, "vcpu", UNI_OPT_U64, &o.vcpu, "N", "only this vCPU", NULL, &o.vcpu_given },
 		UNI_SOURCE_OPTIONS(o.x.src),
 		{ 0, "exits", UNI_OPT_MAYBE, &o.x.src.exits, "[=count|time]",
-			"what made the guest leave, instead of samples: exits by their number "
+			"write VM exits instead of samples: by their number "
 			"(default), or by the nanoseconds until the guest went on",
 			NULL, NULL },
 		{ 0, "calls", UNI_OPT_MAYBE, &o.x.calls, "[=time|count]",
-			"the functions of a trace, instead of samples: by the nanoseconds that "
-			"each took itself (default), or by the number of calls; where there are no "
-			"samples, this is done unasked",
+			"write the functions of a trace instead of samples: by "
+			"their self time in ns (default), or by the number of "
+			"calls. It is not needed if there are no samples",
 			NULL, NULL },
 		{ 0, "list", UNI_OPT_FLAG, &o.list, NULL, "list the formats and their options",
 			NULL, NULL },
@@ -237,18 +236,16 @@ const struct uni_cmd uni_cmd_export = {
 	.group = UNI_CMDS_EXCHANGE,
 	.operands = "FILE",
 	.summary = "write a session, or folded stacks and the like, in another format",
-	.details =
-		"FILE is a session folder, a session in one stream (- is standard input), or a "
-		"file in a format\n"
-		"that `uniscope import` reads. The formats nanos, csv and uftrace show single "
-		"calls, of a session\n"
-		"with a trace or of a text that Nanos' or Linux' ftrace printed (csv of samples: a "
-		"table of\n"
-		"functions); chrome, fxt and perfetto show calls, samples, threads and promises, "
-		"mirage threads and\n"
-		"promises of a session. What a format has no "
-		"place for is\n"
-		"said on stderr, and by --list.",
+	.details = "FILE is a session folder, a session in one stream (- is "
+		   "standard input), or a file in a format\n"
+		   "that `uniscope import` reads. nanos, csv and uftrace show "
+		   "single calls: their input is a session\n"
+		   "with a trace, or a text of Nanos' or Linux' ftrace. csv of "
+		   "samples is a table of functions. chrome,\n"
+		   "fxt and perfetto show calls, samples, threads and promises of a "
+		   "session; mirage shows threads and\n"
+		   "promises. A message and --list name the data that a format "
+		   "leaves out.",
 	.examples = "  uniscope export web1.uniscope -f folded -o web1.folded\n"
 		    "  uniscope export web1.uniscope -o web1.svg -O title='web1 under load'\n"
 		    "  uniscope export --exits=time web1.uniscope -o exits.svg\n"

@@ -23,14 +23,16 @@ static const struct uni_opt *list_record_options(void)
 			"every guest on this host that can be attached, in one session", NULL,
 			NULL },
 		{ 0, "follow", UNI_OPT_FLAG, &o.follow, NULL,
-			"go on with the guest of that name when its VMM ends and another one has "
-			"it: a restart, a restored snapshot, an upgrade of the VMM; the gap is "
+			"when the VMM ends, go on with the next VMM that has a "
+			"guest of this name. The cause may be a restart, a "
+			"restored snapshot, or an upgrade of the VMM. The gap is "
 			"marked",
 			NULL, NULL },
 		UNI_RECORD_OPTIONS(o.rec),
 		{ 0, "wait", UNI_OPT_DOUBLE, &o.wait, "SECONDS",
-			"keep trying for so long while the guest still boots (default 0)", NULL,
-			NULL },
+			"keep trying for this time while the guest still boots "
+			"(default 0)",
+			NULL, NULL },
 		{ 0, "qmp", UNI_OPT_STR, &o.qmp, "PATH",
 			"QMP socket of the VMM: finds guest memory exactly", "FILE", NULL },
 		UNI_OPT_END,
@@ -48,11 +50,12 @@ static int check_follow(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (o.all || name[0] == '\0' || strchr(name, ':') != NULL ||
 		name[strspn(name, "0123456789")] == '\0')
 		return uni_err_set(err, UNI_EUSAGE,
-			"--follow goes with one guest's name (`uniscope ls`): a pid or a target is "
-			"that of one process");
+			"--follow needs one guest's name (`uniscope ls`), "
+			"because a pid or a target names one process");
 	if (o.rec.watch.items.nr != 0 || o.rec.save_replay != NULL || o.rec.threads)
 		return uni_err_set(err, UNI_EUSAGE,
-			"--follow goes with neither --watch, --save-replay nor --threads");
+			"--follow cannot be combined with --watch, --save-replay "
+			"or --threads");
 	return 0;
 }
 
@@ -60,8 +63,8 @@ static int check_follow(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 static int refuse_command(const char *word, struct uni_err *err)
 {
 	return uni_err_set(err, UNI_EUSAGE,
-		"-- %s: no command is run: a guest that runs already is recorded; -d SECONDS says "
-		"how long (`uniscope run` boots one)",
+		"-- %s: record runs no command. It records a running guest for "
+		"-d SECONDS; `uniscope run` boots a guest",
 		word);
 }
 
@@ -127,14 +130,14 @@ const struct uni_cmd uni_cmd_record = {
 	.name = "record",
 	.operands = "TARGET...",
 	.summary = "sample the call chains of a running guest into a session",
-	.details = "Attaches to the guest, takes the call chain of each vCPU so many times a "
-		   "second, and\n"
-		   "writes a session folder. The guest runs on whatever happens to uniscope. "
-		   "Ctrl-C ends\n"
-		   "the recording cleanly; a guest that ends, too. Several guests are recorded at "
-		   "once into\n"
-		   "one session, kept apart; one that cannot be attached is said, and the others "
-		   "go on.",
+	.details = "Attaches to the guest, takes the call chain of each vCPU at regular "
+		   "times, and writes a\n"
+		   "session folder. The guest runs on, whatever happens to uniscope. The "
+		   "recording ends at\n"
+		   "Ctrl-C, or with the guest. Several guests are recorded at once into one "
+		   "session, each\n"
+		   "separately. A message names a guest that cannot be attached, and the "
+		   "others go on.",
 	.examples = "  uniscope record kvm:pid=4121 -d 30\n"
 		    "  uniscope record gdb:unix=/run/q.sock -e app.elf -F 499\n"
 		    "  uniscope record web1 -o web1.uniscope\n"

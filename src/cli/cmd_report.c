@@ -34,7 +34,7 @@ static int hide_functions(struct uni_source *s, struct uni_err *err)
 		return uni_err_nomem(err);
 	uni_profile_destroy(s->profile);
 	s->profile = rest;
-	uni_note("%.2f %% of the %s, what the hidden functions took themselves, is left out: "
+	uni_note("%.2f %% of the %s is left out, the self time of the hidden functions: "
 		 "shares are of the rest",
 		all > 0 ? 100 * left_out / all : 0.0,
 		strcmp(uni_profile_unit(rest), "ns") == 0 ? "time" : uni_profile_unit(rest));
@@ -52,16 +52,18 @@ static const struct uni_opt *list_report_options(void)
 		{ 0, "depth", UNI_OPT_U64, &o.depth, "N",
 			"levels of the tree; 0 is all (default 0)", NULL, NULL },
 		{ 0, "min", UNI_OPT_DOUBLE, &o.min_percent, "PERCENT",
-			"leave out what is below so much of the total (default 0.5)", NULL, NULL },
+			"leave out lines with a smaller share of the total "
+			"(default 0.5)",
+			NULL, NULL },
 		{ 0, "per-vcpu", UNI_OPT_FLAG, &o.per_vcpu, NULL,
 			"a line for each vCPU, and one tree below each", NULL, NULL },
 		{ 0, "vcpu", UNI_OPT_U64, &o.vcpu, "N", "only this vCPU", NULL, &o.vcpu_given },
 		UNI_SOURCE_OPTIONS(o.src),
 		{ 's', "symbols", UNI_OPT_STR, &o.src.symbols, "FILE",
-			"names from this ELF, .usym or table in text instead of the session's own: "
-			"nm, "
-			"System.map, kallsyms, objdump -t or -x, or three columns (address, flag, "
-			"name)",
+			"names from this ELF, .usym or table in text instead of "
+			"the session's own. A table is the output of nm, objdump "
+			"-t or -x, System.map, kallsyms, or three columns "
+			"(address, flag, name)",
 			"FILE", NULL },
 		UNI_DEBUG_DIR_OPTION(o.src.debug_dirs),
 		UNI_NAMING_OPTIONS(o.src.build.naming),
@@ -69,25 +71,27 @@ static const struct uni_opt *list_report_options(void)
 		{ 0, "diff", UNI_OPT_FLAG, &o.src.diff, NULL,
 			"folded input has two counts a line: show the difference", NULL, NULL },
 		{ 0, "exits", UNI_OPT_MAYBE, &o.src.exits, "[=count|time]",
-			"what made the guest leave, and what that cost: a table by exit and "
-			"function; with --tree also the chains, by number or by nanoseconds "
-			"(--json: of the table)",
+			"print the VM exits and their cost: a table by exit and "
+			"function. With --tree also the chains, by number or by "
+			"nanoseconds. --json prints the table",
 			NULL, NULL },
 		{ 0, "html", UNI_OPT_OUTPUT, &o.page.output, "FILE",
 			"write one page with everything that was recorded: it opens in a browser, "
 			"from disk, without a network (- is standard output)",
 			"FILE", NULL },
 		{ 0, "before", UNI_OPT_STR, &o.page.before, "FILE",
-			"with --html: what has changed since this session or import", "FILE",
-			NULL },
+			"with --html: show the difference from this older "
+			"session or import",
+			"FILE", NULL },
 		{ 0, "beside", UNI_OPT_STR, &o.page.beside, "FILE",
-			"with --html: the timeline of this trace, too, beside that of the other: "
-			"of a good run and of a bad one",
+			"with --html: also show the timeline of this trace, to "
+			"compare a good run with a bad one",
 			"FILE", NULL },
 		{ 0, "hide", UNI_OPT_LIST, &o.page.hide, "GLOB",
-			"leave out what functions of such names took themselves: shares and totals "
-			"are of the rest; * and ? stand for any text; may be given several times "
-			"(with --html: hidden at first)",
+			"leave out the self time of functions with such names: "
+			"shares and totals are of the rest. * and ? stand for "
+			"any text; may be given several times (with --html: "
+			"hidden at first)",
 			NULL, NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON (the json export format)",
 			NULL, NULL },
@@ -247,14 +251,15 @@ static int run_report(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (o.page.output != NULL)
 		return uni_exit_of(uni_page_report(&o.src, &o.page, err));
 	if (o.src.exits != NULL && o.page.hide.items.nr != 0)
-		return uni_exit_of(uni_err_set(
-			err, UNI_EUSAGE, "--hide leaves out time, and --exits tells VM exits"));
+		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
+			"--hide leaves out time of functions, and --exits prints "
+			"VM exits: give one of them"));
 	if (o.page.beside != NULL)
-		return uni_exit_of(uni_err_set(err, UNI_EUSAGE, "--beside goes with --html"));
+		return uni_exit_of(uni_err_set(err, UNI_EUSAGE, "--beside needs --html"));
 	if (o.page.before != NULL)
 		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
-			"--before goes with --html (`uniscope export --before` has other "
-			"formats)"));
+			"--before needs --html (`uniscope export --before` has "
+			"other formats)"));
 	rc = uni_source_open(&o.src, &s, err);
 	if (rc != 0)
 		return uni_exit_of(rc);
@@ -275,7 +280,7 @@ const struct uni_cmd uni_cmd_report = {
 	.name = "report",
 	.operands = "FILE",
 	.reads_only = true,
-	.summary = "print what a session found: quality, functions, call tree",
+	.summary = "print the results of a session: quality, functions, call tree",
 	.details = "FILE is a session folder, or a file in a format that `uniscope import` reads.",
 	.examples = "  uniscope report web1.uniscope\n"
 		    "  uniscope report --tree --per-vcpu web1.uniscope\n"

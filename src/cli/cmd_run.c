@@ -43,8 +43,9 @@ static const struct uni_opt *list_run_options(void)
 			"how QEMU runs the guest (default auto: KVM if it can be used)",
 			"kvm tcg auto", NULL },
 		{ 0, "machine", UNI_OPT_STR, &o.machine, "TYPE",
-			"QEMU machine (default microvm for an image that PVH boots and no option "
-			"of QEMU's own, else q35; virt for an image of aarch64)",
+			"QEMU machine (default: microvm for an image that boots "
+			"by PVH without further options for QEMU, else q35; virt "
+			"for aarch64)",
 			"q35 pc microvm virt", NULL },
 		{ 0, "cpu", UNI_OPT_STR, &o.cpu, "MODEL",
 			"QEMU CPU model (default: host with KVM, max without)", NULL, NULL },
@@ -53,8 +54,9 @@ static const struct uni_opt *list_run_options(void)
 		{ 0, "vcpus", UNI_OPT_U64, &o.vcpus, "N", "number of vCPUs (default 1)", NULL,
 			NULL },
 		{ 0, "wait", UNI_OPT_DOUBLE, &o.wait, "SECONDS",
-			"give up when the guest has not begun to execute the image after so long, "
-			"nor has it in its memory so long after that (default 600, then 60)",
+			"give up if the guest has not begun to execute the image "
+			"after this time (default 600), or if attaching then "
+			"takes longer than this (default 60)",
 			NULL, NULL },
 		{ 0, "append", UNI_OPT_STR, &o.append, "TEXT", "the guest's command line", NULL,
 			NULL },
@@ -67,10 +69,11 @@ static const struct uni_opt *list_run_options(void)
 			"architecture)",
 			"FILE", NULL },
 		{ 0, "exact", UNI_OPT_MAYBE, &o.exact, "[=tree|counts]",
-			"instead of samples, count every instruction and every call, in the tree "
-			"of their callers, by a plugin of QEMU's TCG: from the image's first "
-			"instruction until the guest ends or --duration is over; counts: without "
-			"calls, at less cost",
+			"instead of samples, count every instruction and every "
+			"call, in the tree of their callers, by a plugin of "
+			"QEMU's TCG. It counts from the image's first "
+			"instruction until the guest ends or --duration is over. "
+			"counts: without calls, at less cost",
 			"tree counts", NULL },
 		{ 0, "begin-at", UNI_OPT_STR, &o.begin_at, "FUNCTION",
 			"with --exact: count from its first call on", NULL, NULL },
@@ -78,12 +81,13 @@ static const struct uni_opt *list_run_options(void)
 			"with --exact: end the guest where it is called for the first time", NULL,
 			NULL },
 		{ 0, "repeatable", UNI_OPT_FLAG, &o.repeatable, NULL,
-			"with --exact: the guest's clocks count its instructions and chance is "
-			"fixed, so that the same image gives the same counts again",
+			"with --exact: the guest's clocks count its "
+			"instructions, and random numbers are fixed, so that the "
+			"same image gives the same counts",
 			NULL, NULL },
 		{ 0, "xl", UNI_OPT_STR, &o.xl, "CFG",
-			"boot with Xen's xl what this configuration of a domain says, and destroy "
-			"it in the end; also draws NAME.svg",
+			"boot the domain of this configuration with Xen's xl, "
+			"and destroy it at the end; also draw NAME.svg",
 			"FILE", NULL },
 		{ 0, "five-files", UNI_OPT_FLAG, &o.five_files, NULL,
 			"with --xl, also write the domain's -stacktrace, .syms, -stacktrace.syms, "
@@ -106,7 +110,7 @@ static int check_exact(struct uni_err *err)
 	if (o.exact == NULL)
 		return o.repeatable || o.begin_at != NULL || o.end_at != NULL
 			       ? uni_err_set(err, UNI_EUSAGE,
-					 "--repeatable, --begin-at and --end-at go with --exact")
+					 "--repeatable, --begin-at and --end-at need --exact")
 			       : 0;
 	if (strcmp(o.exact, "counts") == 0 && (o.begin_at != NULL || o.end_at != NULL))
 		return uni_err_set(err, UNI_EUSAGE,
@@ -115,8 +119,8 @@ static int check_exact(struct uni_err *err)
 		return uni_err_set(err, UNI_EUSAGE, "--exact is tree or counts, not '%s'", o.exact);
 	if (strcmp(o.accel, "kvm") == 0)
 		return uni_err_set(err, UNI_EUSAGE,
-			"--exact needs TCG: only code that QEMU translates can be counted, leave "
-			"out --accel kvm");
+			"--exact needs TCG, because QEMU counts only code that "
+			"it translates: leave out --accel kvm");
 	if (o.rec.exits != NULL || o.rec.threads || o.rec.aggregate || o.rec.watch.items.nr != 0 ||
 		o.rec.save_replay != NULL)
 		return uni_err_set(err, UNI_EUSAGE,
@@ -401,8 +405,8 @@ static int boot_with_xl(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		return rc;
 	if (ctx->nr_operands != 0 || ctx->rest != NULL)
 		return uni_err_set(err, UNI_EUSAGE,
-			"--xl boots the kernel that %s names: give its ELF with -e, and nothing "
-			"for QEMU",
+			"--xl boots the kernel that %s names: give its ELF with "
+			"-e, and no options for QEMU",
 			o.xl);
 	return uni_run_xl(&args, err);
 }
@@ -417,7 +421,7 @@ static int run_run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 			"--help)"));
 	if (o.five_files || o.target != NULL)
 		return uni_exit_of(
-			uni_err_set(err, UNI_EUSAGE, "--five-files and --target go with --xl"));
+			uni_err_set(err, UNI_EUSAGE, "--five-files and --target need --xl"));
 	return uni_exit_of(boot_with_qemu(ctx, err));
 }
 
@@ -425,14 +429,13 @@ const struct uni_cmd uni_cmd_run = {
 	.name = "run",
 	.operands = "IMAGE",
 	.summary = "boot an image under QEMU, or a domain with xl, record it, stop it",
-	.details =
-		"The image is an ELF that QEMU boots with -kernel: by PVH or multiboot on x86_64, "
-		"at its\n"
-		"entry point on aarch64. What stands behind -- goes to QEMU as it is. With --xl no "
-		"IMAGE\n"
-		"is given: Xen boots what CFG says, and -e is the ELF with the symbols (default: "
-		"CFG's\n"
-		"kernel).",
+	.details = "The image is an ELF that QEMU boots with -kernel: by PVH or "
+		   "multiboot on x86_64, at its\n"
+		   "entry point on aarch64. Arguments behind -- go to QEMU as they "
+		   "are. With --xl no\n"
+		   "IMAGE is given: Xen boots the domain of CFG, and -e is the ELF "
+		   "with the symbols (default:\n"
+		   "CFG's kernel).",
 	.examples = "  uniscope run app.elf -d 20\n"
 		    "  uniscope run --accel tcg --memory 64M --append 'netdev.ip=...' app.elf -- "
 		    "-device ...\n"

@@ -30,40 +30,42 @@ static const struct uni_opt *list_serve_options(void)
 			"TCP port on the loopback interface; 0: any (default 9090)", NULL,
 			&o.port_given },
 		{ 'o', "output", UNI_OPT_STR, &o.output, "NAME",
-			"session folder to write of a TARGET; what is recorded after that is "
-			"numbered (default: none is kept)",
+			"session folder to write for a TARGET; later recordings "
+			"get a number (default: no session is kept)",
 			"FILE", NULL },
 		{ 0, "idle", UNI_OPT_FLAG, &o.idle, NULL,
-			"record nothing of a TARGET until the page asks for it", NULL, NULL },
+			"do not record a TARGET until the page asks for it", NULL, NULL },
 		{ 'F', "frequency", UNI_OPT_STR, &o.frequency, "HZ",
 			"samples per second of each vCPU (default 99)", NULL, NULL },
 		{ 0, "method", UNI_OPT_STR, &o.method, "auto|bpf|pause",
-			"how a kvm: guest is sampled, as `record` has it", "auto bpf pause", NULL },
+			"how a kvm: guest is sampled, as in `record`", "auto bpf pause", NULL },
 		{ 0, "exits", UNI_OPT_MAYBE, &o.exits, "[=N]",
-			"also record what makes the guest leave to the host, as `record` has it",
-			NULL, NULL },
+			"also record VM exits, as `record` does", NULL, NULL },
 		{ 0, "whole", UNI_OPT_U64, &o.whole, "N",
-			"of more traced calls than that the page asks for what it shows (default "
-			"1000000); of more than a quarter as many samples, those of one stack that "
-			"are near each other are one",
+			"if there are more traced calls, the page requests only "
+			"the visible ones (default 1000000). From a quarter as "
+			"many samples on, close samples of one stack become one",
 			NULL, NULL },
 		{ 0, "nodes", UNI_OPT_U64, &o.nodes, "N",
-			"of a larger call tree than that, what takes least is shown flat (default "
-			"65536)",
+			"in a larger call tree, the smallest nodes are shown "
+			"flat (default 65536)",
 			NULL, NULL },
 		UNI_INPUT_FORMAT_OPTION(o.source.format, .old_name = "from"),
 		{ 's', "symbols", UNI_OPT_STR, &o.source.symbols, "FILE",
 			"names from this ELF, .usym or table in text instead of the session's own",
 			"FILE", NULL },
 		{ 0, "ftrace", UNI_OPT_FLAG, &o.ftrace, NULL,
-			"what Nanos serves below /ftrace/: tracers, switches, traces as text", NULL,
-			NULL },
+			"serve the files that Nanos serves below /ftrace/: "
+			"tracers, switches, traces as text",
+			NULL, NULL },
 		{ 0, "on", UNI_OPT_FLAG, &o.on, NULL,
 			"with --ftrace: record from the start on (default: from tracing_enable/on "
 			"on)",
 			NULL, NULL },
 		{ 0, "keep", UNI_OPT_FLAG, &o.keep, NULL,
-			"with --ftrace: leave the functions switched on in the end", NULL, NULL },
+			"with --ftrace: leave the functions switched on at the "
+			"end",
+			NULL, NULL },
 		{ 0, "buffer", UNI_OPT_SIZE, &o.buffer, "SIZE",
 			"with --ftrace: how much of the trace is kept (default 64M)", NULL, NULL },
 		UNI_CHOICE_OPTIONS(o.a),
@@ -215,8 +217,7 @@ static int run_serve(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (o.nodes == 0 || o.nodes > UINT32_MAX)
 		return uni_exit_of(uni_err_set(err, UNI_EUSAGE, "--nodes is at least 1"));
 	if (!o.ftrace && (o.on || o.keep))
-		return uni_exit_of(
-			uni_err_set(err, UNI_EUSAGE, "--on and --keep are for --ftrace"));
+		return uni_exit_of(uni_err_set(err, UNI_EUSAGE, "--on and --keep need --ftrace"));
 	return uni_exit_of(o.ftrace ? uni_serve_ftrace(ctx->operands[0], &ftrace, err)
 				    : serve_page(ctx->operands[0], err));
 }
@@ -225,20 +226,18 @@ const struct uni_cmd uni_cmd_serve = {
 	.name = "serve",
 	.operands = "TARGET|FILE",
 	.summary = "show a guest live, or a recording, in a web browser",
-	.details =
-		"Prints an address to open. Of a TARGET it shows what is recorded as it grows, and "
-		"the page has\n"
-		"buttons that end and begin recordings of samples and of function calls; a FILE is "
-		"whatever\n"
-		"`report` takes, and - is standard input. Only this machine can ask, and only who "
-		"knows the\n"
-		"address. With --ftrace it serves the files that Nanos serves instead: "
-		"available_tracers,\n"
-		"current_tracer, trace_clock, tracing_on, tracing_enable/on, tracing_enable/off, "
-		"trace and\n"
-		"trace_pipe below http://127.0.0.1:9090/ftrace/. Functions are switched on when "
-		"recording is, and\n"
-		"off in the end.",
+	.details = "Prints an address to open. For a TARGET the page shows the "
+		   "growing recording. Its buttons end and\n"
+		   "begin recordings of samples and of function calls. FILE is any "
+		   "input of `report`; - is standard\n"
+		   "input. Only users of this machine who know the address can open "
+		   "it. With --ftrace it serves the\n"
+		   "files that Nanos serves instead, below "
+		   "http://127.0.0.1:9090/ftrace/: available_tracers,\n"
+		   "current_tracer, trace_clock, tracing_on, tracing_enable/on, "
+		   "tracing_enable/off, trace and\n"
+		   "trace_pipe. The first recording switches the functions on; they "
+		   "are switched off at the end.",
 	.examples = "  uniscope serve web1\n"
 		    "  uniscope serve kvm:pid=4121 -F 499 -o web1.uniscope\n"
 		    "  uniscope serve web1.uniscope\n"

@@ -42,8 +42,8 @@ static const struct uni_opt *list_stacks_options(void)
 		{ 'r', "registers", UNI_OPT_FLAG, &o.registers, NULL,
 			"also print the registers of each vCPU", NULL, NULL },
 		{ 0, "threads", UNI_OPT_FLAG, &o.threads, NULL,
-			"the chain of every thread of the guest, running or not, instead of every "
-			"vCPU",
+			"print the chain of every thread of the guest, running "
+			"or not, instead of every vCPU",
 			NULL, NULL, 't' },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON", NULL, NULL },
 		{ 0, "qmp", UNI_OPT_STR, &o.qmp, "PATH",
@@ -529,10 +529,9 @@ const struct uni_cmd uni_cmd_stacks = {
 	.name = "stacks",
 	.operands = "TARGET",
 	.summary = "print the call chain of every vCPU, or thread, now",
-	.details = "Holds the guest for the moment of reading, never longer, or with "
-		   "--no-pause not at all. Of a dead guest "
-		   "(core:) it "
-		   "prints what the file holds.",
+	.details = "Holds the guest only while it reads, and with --no-pause not at all. "
+		   "For a dead guest\n"
+		   "(core:) it prints the chains in the file.",
 	.examples = "  uniscope stacks kvm:pid=4121\n"
 		    "  uniscope stacks --threads web1\n"
 		    "  uniscope stacks --registers gdb:tcp=127.0.0.1:1234 -e app.elf\n"

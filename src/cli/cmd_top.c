@@ -28,13 +28,12 @@ static const struct uni_opt *list_top_options(void)
 		{ 'i', "interval", UNI_OPT_DOUBLE, &o.top.interval, "SECONDS",
 			"time between two refreshes, or snapshots (default 1)", NULL, NULL },
 		{ 'd', "duration", UNI_OPT_DOUBLE, &o.top.duration, "SECONDS",
-			"end after so long, 0 never (default 0; with --batch as --count says, "
-			"which "
-			"then is 0)",
+			"end after this time; 0 never ends (default 0). With it, "
+			"--count of --batch has the default 0",
 			NULL, NULL },
 		{ 0, "window", UNI_OPT_DOUBLE, &o.top.window, "SECONDS",
-			"show the last so many seconds, 0 all since the start (default 10; with "
-			"--batch the interval)",
+			"show only the last seconds; 0 shows all since the start "
+			"(default 10; with --batch the interval)",
 			NULL, &o.top.window_given, 'w' },
 		{ 'S', "sort", UNI_OPT_STR, &o.top.sort, "KEY",
 			"order of the functions: self, total or name (default self)",
@@ -52,14 +51,15 @@ static const struct uni_opt *list_top_options(void)
 			"also count samples of vCPUs that are halted, or have no host CPU", NULL,
 			NULL },
 		{ 0, "method", UNI_OPT_STR, &o.method, "auto|bpf|pause",
-			"how a kvm: guest is sampled: by the host's kernel, which never stops it "
-			"(bpf), or with a stop for each sample (pause); auto is bpf where "
-			"permitted (default auto)",
+			"how a kvm: guest is sampled: by the host's kernel, "
+			"which never stops it (bpf), or with a stop for each "
+			"sample (pause). auto is bpf where permitted (default "
+			"auto)",
 			"auto bpf pause", NULL },
 		UNI_NO_PAUSE_OPTION(o.no_pause),
 		{ 0, "no-exits", UNI_OPT_FLAG, &o.top.no_exits, NULL,
-			"do not count VM exits, where the host's kernel can: guests that exit very "
-			"often are a little faster without",
+			"do not count VM exits: guests that exit very often are "
+			"then a little faster",
 			NULL, NULL },
 		UNI_NAMING_OPTIONS(o.top.naming),
 		UNI_DEBUG_DIR_OPTION(o.top.debug_dirs),
@@ -68,22 +68,24 @@ static const struct uni_opt *list_top_options(void)
 		{ 'b', "batch", UNI_OPT_FLAG, &o.batch, NULL,
 			"print snapshots as plain text instead of using the terminal", NULL, NULL },
 		{ 0, "count", UNI_OPT_U64, &o.top.count, "N",
-			"end after so many snapshots, 0 never (default 1); needs --batch or "
-			"--json",
+			"end after this many snapshots; 0 never ends (default "
+			"1); needs --batch or --json",
 			NULL, &o.count_given, 'n' },
 		{ 0, "json", UNI_OPT_FLAG, &o.top.json, NULL, "--batch with one JSON object a line",
 			NULL, NULL },
 		{ 0, "rows", UNI_OPT_U64, &o.top.rows, "N",
 			"functions in a snapshot, 0 all (default 20)", NULL, NULL },
 		{ 0, "history", UNI_OPT_SIZE, &o.top.memory_bytes, "SIZE",
-			"memory for samples and call chains; the oldest go first (default 64M)",
+			"memory for samples and call chains; the oldest samples "
+			"are dropped first (default 64M)",
 			NULL, NULL },
 		{ 'o', "output", UNI_OPT_STR, &o.top.output, "NAME",
 			"what the key s saves: NAME.uniscope, numbered (default: the guest's name)",
 			"FILE", NULL },
 		{ 0, "wait", UNI_OPT_DOUBLE, &o.wait, "SECONDS",
-			"keep trying for so long while the guest still boots (default 0)", NULL,
-			NULL },
+			"keep trying for this time while the guest still boots "
+			"(default 0)",
+			NULL, NULL },
 		{ 0, "qmp", UNI_OPT_STR, &o.qmp, "PATH",
 			"QMP socket of the VMM: finds guest memory exactly", "FILE", NULL },
 		UNI_OPT_END,
@@ -159,13 +161,12 @@ const struct uni_cmd uni_cmd_top = {
 	.name = "top",
 	.operands = "TARGET...",
 	.summary = "watch where the time of a running guest goes, live",
-	.details = "Samples like record and shows, again and again, the functions that the guest "
-		   "spends its\n"
-		   "time in, the calls below the selected one, what each vCPU does, and how good "
-		   "the sampling\n"
-		   "is. The key ? lists the keys. --batch prints snapshots for scripts. Several "
-		   "guests "
-		   "are\n"
+	.details = "Samples like record. It shows the functions that the guest spends its "
+		   "time in, and the\n"
+		   "calls below the selected one. It also shows the state of each vCPU and "
+		   "the quality of the\n"
+		   "sampling. The key ? lists the keys. --batch prints snapshots for "
+		   "scripts. Several guests are\n"
 		   "shown together, each below its name.",
 	.examples = "  uniscope top kvm:pid=4121\n"
 		    "  uniscope top web1 -F 499 --window 30\n"

@@ -6,6 +6,6 @@ const struct uni_cmd uni_cmd_trace = {
 	.group = UNI_CMDS_TRACE,
 	.operands = "...",
 	.summary = "trace every call of a guest that links our tracer",
-	.details = "uniscope trace COMMAND --help tells more of each.",
+	.details = "uniscope trace COMMAND --help describes each.",
 	.sub = uni_trace_cmds,
 };

@@ -176,9 +176,10 @@ const struct uni_cmd uni_trace_breakdown = {
 	.name = "breakdown",
 	.operands = "SESSION",
 	.reads_only = true,
-	.summary = "print where each CPU's, or each thread's, time went by function",
-	.details = "Time counts for the newest traced call that is open on the CPU; time that a\n"
-		   "thread spends on no CPU counts for nobody.",
+	.summary = "print the time of each CPU, or of each thread, by function",
+	.details = "Time counts for the newest traced call that is open on the CPU; time "
+		   "that a\n"
+		   "thread spends on no CPU is not counted.",
 	.examples = "  uniscope trace breakdown web1.uniscope\n"
 		    "  uniscope trace breakdown --threads --json web1.uniscope",
 	.min_operands = 1,

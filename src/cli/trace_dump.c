@@ -12,8 +12,8 @@ static const struct uni_opt *list_trace_dump_options(void)
 	static const struct uni_opt table[] = {
 		UNI_TRACING_OUTPUT_OPTIONS(o.s),
 		{ 0, "all-sessions", UNI_OPT_FLAG, &o.s.all_sessions, NULL,
-			"also what was recorded before the newest start; without it only what came "
-			"since",
+			"also save calls from before the newest start (default: "
+			"only later ones)",
 			NULL, NULL },
 		UNI_TRACING_OPTIONS(o.a),
 		{ 'q', "quiet", UNI_OPT_FLAG, &o.s.quiet, NULL, "no summary", NULL, NULL },
@@ -39,12 +39,12 @@ static int run_trace_dump(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 const struct uni_cmd uni_trace_dump = {
 	.name = "dump",
 	.operands = "TARGET",
-	.summary = "save what a guest's rings hold: the last calls before now",
-	.details = "The flight recorder of a guest that runs, stands or is dead (core:). Stops a "
-		   "running guest\n"
-		   "only while the newest part is copied. What was recorded before the newest "
-		   "`trace start`\n"
-		   "or `trace record` is left out, unless --all-sessions asks for it.",
+	.summary = "save the content of a guest's rings: its last calls",
+	.details = "The flight recorder of a running, stopped or dead (core:) guest. It "
+		   "stops a running guest\n"
+		   "only while it copies the newest part. Calls from before the newest "
+		   "`trace start` or\n"
+		   "`trace record` are left out, unless --all-sessions is given.",
 	.examples = "  uniscope trace dump web1\n"
 		    "  uniscope trace dump core:file=vm.core -e app.elf -o crash.uniscope\n"
 		    "  ssh host uniscope trace dump web1 -w - | uniscope trace findings -",

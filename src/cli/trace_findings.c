@@ -13,8 +13,8 @@ static const struct uni_opt *list_trace_findings_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 0, "busy", UNI_OPT_DOUBLE, &o.busy_ms, "MS",
-			"call a thread starved that could run and waited so long for one other "
-			"(default 100)",
+			"call a thread starved if it could run, but waited this "
+			"long for one other (default 100)",
 			NULL, NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL,
 			"the whole model and the findings as JSON (docs/formats/promises.md)", NULL,
@@ -53,18 +53,17 @@ const struct uni_cmd uni_trace_findings = {
 	.name = "findings",
 	.operands = "FILE",
 	.reads_only = true,
-	.summary =
-		"name what went wrong: lost wake-ups, what never resolved, deadlocks, starvation",
-	.details =
-		"Each with its evidence, then the longest chains of waits that ended well. Says "
-		"\"no\n"
-		"finding\" if there is none, and what is not known where events are missing, or "
-		"something was\n"
-		"open before the trace began. Where nothing was heard of whom a thread waited for, "
-		"it may\n"
-		"be the host that had the CPU: that is no finding, and told as in doubt. With the "
-		"calls of\n"
-		"functions in the trace it is known.",
+	.summary = "find errors: lost wake-ups, unresolved promises, deadlocks, "
+		   "starvation",
+	.details = "Prints each finding with its evidence, then the longest chains "
+		   "of waits that ended well.\n"
+		   "Prints \"no finding\" if there is none. Names what is unknown "
+		   "because events are missing, or\n"
+		   "because something was open before the trace began. A thread may "
+		   "have waited for one of which\n"
+		   "the trace has no events. Then the host may have had the CPU, "
+		   "and the wait is listed as in\n"
+		   "doubt. A trace with function calls decides it.",
 	.examples = "  uniscope trace findings web1.uniscope\n"
 		    "  uniscope trace findings trace.ctf --json | jq .findings",
 	.min_operands = 1,

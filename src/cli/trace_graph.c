@@ -19,13 +19,15 @@ static const struct uni_opt *list_trace_graph_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 0, "function", UNI_OPT_STR, &o.function, "NAME",
-			"what calls the functions whose name matches, and what they call (default: "
-			"the whole tree)",
+			"show the callers and callees of functions whose name "
+			"matches (default: the whole tree)",
 			NULL, NULL, 'f' },
 		{ 0, "depth", UNI_OPT_U64, &o.depth, "N", "levels to show; 0 is all (default 0)",
 			NULL, NULL },
 		{ 0, "min", UNI_OPT_DOUBLE, &o.min_percent, "PERCENT",
-			"leave out what is below so much of the total (default 0.5)", NULL, NULL },
+			"leave out lines with a smaller share of the total "
+			"(default 0.5)",
+			NULL, NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON, times in ns", NULL, NULL },
 		UNI_TRACE_OPTIONS(o.args),
 		UNI_OPT_FORCE,

@@ -16,8 +16,7 @@ static const struct uni_opt *list_trace_mirage_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE",
-			"where to write it, - for standard output (default: trace.ctf)", "FILE",
-			NULL },
+			"file to write; - is standard output (default trace.ctf)", "FILE", NULL },
 		{ 'q', "quiet", UNI_OPT_FLAG, &o.quiet, NULL, "no summary", NULL, NULL },
 		UNI_OPT_END,
 	};
@@ -55,13 +54,12 @@ const struct uni_cmd uni_trace_mirage = {
 	.name = "mirage",
 	.operands = "TARGET",
 	.summary = "copy the trace ring of a MirageOS guest on Xen into a file",
-	.details =
-		"A guest with mirage-profile grants its ring to dom0 and says so in xenstore. The "
-		"ring is\n"
-		"copied as it is, packets of CTF in the order of memory, while the guest runs, or "
-		"after its\n"
-		"end where the domain is preserved. What is being written in that moment may be "
-		"torn.",
+	.details = "A guest with mirage-profile grants its ring to dom0 and says so "
+		   "in xenstore. The ring is\n"
+		   "copied as it is, as packets of CTF in the order of memory. The "
+		   "guest may run, or have ended\n"
+		   "if the domain is preserved. The record that the guest is "
+		   "writing meanwhile may be torn.",
 	.examples = "  uniscope trace mirage xen:dom=web -o web.ctf",
 	.min_operands = 1,
 	.max_operands = 1,

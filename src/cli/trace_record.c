@@ -21,9 +21,9 @@ static const struct uni_opt *list_trace_record_options(void)
 		{ 0, "keep", UNI_OPT_FLAG, &o.s.keep, NULL,
 			"leave the functions switched on at the end", NULL, NULL },
 		{ 0, "names", UNI_OPT_DOUBLE, &o.s.names, "SECONDS",
-			"look so often for threads that came meanwhile, for who looks at the "
-			"session while it is made: the guest is held for that as at the "
-			"beginning and at the end (default 0: at these only)",
+			"also look for new threads at this interval, for readers "
+			"of the growing session. The guest is held each time, as "
+			"at the beginning and at the end (default 0: only then)",
 			NULL, NULL },
 		UNI_TRACING_OPTIONS(o.a),
 		{ 'q', "quiet", UNI_OPT_FLAG, &o.s.quiet, NULL, "no progress and no summary", NULL,
@@ -39,7 +39,8 @@ static int check_trace_record(struct uni_err *err)
 {
 	if (o.as_is && uni_choice_given(&o.a))
 		return uni_err_set(err, UNI_EUSAGE,
-			"--as-is switches nothing on, and other options say what to switch on");
+			"--as-is switches nothing on: leave out the options that "
+			"choose functions");
 	if (o.s.duration < 0 || o.s.duration > 1e7)
 		return uni_err_set(err, UNI_EUSAGE, "--duration must be between 0 and 10000000 s");
 	if (o.s.names < 0 || o.s.names > 1e7)
@@ -76,12 +77,12 @@ const struct uni_cmd uni_trace_record = {
 	.name = "record",
 	.operands = "TARGET",
 	.summary = "record the calls of a running guest into a session",
-	.details =
-		"Switches the chosen functions on, reads the guest's rings while it writes them, "
-		"and\n"
-		"switches them off at the end. What the guest overwrites before it could be read "
-		"is\n"
-		"counted as lost: to the word of 8 bytes, which is what a call or a return takes.",
+	.details = "Switches the chosen functions on, reads the guest's rings while "
+		   "the guest writes them,\n"
+		   "and switches the functions off at the end. Data that the guest "
+		   "overwrites before it could\n"
+		   "be read counts as lost, in words of 8 bytes. A call or a return "
+		   "takes one word.",
 	.examples = "  uniscope trace record web1 --filter 'tcp_*' -d 5\n"
 		    "  uniscope trace record kvm:pid=4121 --mode lite -o calls.uniscope",
 	.min_operands = 1,

@@ -25,11 +25,11 @@ static const struct uni_opt *list_trace_replay_options(void)
 		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE", "write it here, not to stdout",
 			"FILE", NULL },
 		{ 0, "function", UNI_OPT_STR, &o.args.function, "NAME",
-			"only calls of functions whose name matches, and what they call", NULL,
-			NULL },
+			"only calls of functions whose name matches, and the "
+			"calls in them",
+			NULL, NULL },
 		{ 0, "no-switches", UNI_OPT_FLAG, &o.no_switches, NULL,
-			"leave out the blocks that tell which thread goes and which comes", NULL,
-			NULL },
+			"leave out the blocks that show switches of threads", NULL, NULL },
 		UNI_TRACE_OPTIONS(o.args),
 		UNI_OPT_FORCE,
 		UNI_OPT_END,
@@ -166,10 +166,12 @@ const struct uni_cmd uni_trace_replay = {
 	.operands = "SESSION",
 	.reads_only = true,
 	.summary = "print a trace's calls one after the other, as ftrace does",
-	.details = "The calls of all CPUs are merged by time; each thread keeps its depth when it\n"
-		   "is switched off a CPU and on again. Of functions that were traced with --args, "
-		   "arguments\n"
-		   "and return values are shown, with names and types if the image has debug data.",
+	.details = "The calls of all CPUs are merged by time; each thread keeps its depth "
+		   "when it\n"
+		   "is switched off a CPU and on again. Functions that were traced with "
+		   "--args show\n"
+		   "their arguments and return values, with names and types if the image "
+		   "has debug data.",
 	.examples = "  uniscope trace replay web1.uniscope\n"
 		    "  uniscope trace replay --last 10ms crash.uniscope\n"
 		    "  uniscope trace replay --from 2.5 --to 2.51 --function 'tcp_*' web1.uniscope",

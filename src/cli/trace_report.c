@@ -28,7 +28,7 @@ static const struct uni_opt *list_trace_report_options(void)
 			"only functions whose name matches; * and ? stand for any text", NULL,
 			NULL },
 		{ 0, "before", UNI_OPT_STR, &o.before, "FILE",
-			"compare: show what changed since this other session", "FILE", NULL },
+			"compare: show the difference from this older session", "FILE", NULL },
 		{ 0, "diff", UNI_OPT_STR, &o.later, "SESSION", NULL, NULL, NULL },
 		UNI_TRACE_OPTIONS(o.args),
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON, times in ns", NULL, NULL },
@@ -186,7 +186,7 @@ static int run_trace_report(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		rc = uni_err_set(err, UNI_EUSAGE, "--sort takes one of %s, not '%s'",
 			UNI_TRACE_SORTS, o.sort);
 	if (rc == 0 && o.json && o.before != NULL)
-		rc = uni_err_set(err, UNI_EUSAGE, "--json has no form for --before");
+		rc = uni_err_set(err, UNI_EUSAGE, "--before prints no JSON: leave out --json");
 	if (rc == 0)
 		rc = one_make(path, by, &one, err);
 	if (rc != 0)
@@ -200,9 +200,10 @@ const struct uni_cmd uni_trace_report = {
 	.name = "report",
 	.operands = "SESSION",
 	.reads_only = true,
-	.summary = "print what a trace's functions cost: calls, total, self, percentiles",
-	.details = "TOTAL is the time in a function and in what it called, SELF without traced\n"
-		   "functions that it called and without the time in which its thread did not run.",
+	.summary = "print the cost of a trace's functions: calls, total, self, percentiles",
+	.details = "TOTAL is the time in a function and in its callees. SELF leaves out "
+		   "traced callees, and\n"
+		   "the time in which the function's thread did not run.",
 	.examples = "  uniscope trace report web1.uniscope\n"
 		    "  uniscope trace report --sort p99 --function 'tcp_*' web1.uniscope\n"
 		    "  uniscope trace report --before web1.uniscope web2.uniscope",

@@ -42,12 +42,12 @@ const struct uni_cmd uni_trace_start = {
 	.name = "start",
 	.operands = "TARGET",
 	.summary = "switch functions of a running guest on",
-	.details =
-		"The guest records their calls into its own rings from then on, whatever becomes "
-		"of\n"
-		"uniscope. What was traced before and is not chosen now is switched off. Stops "
-		"the guest\n"
-		"once, for less than a millisecond (gdb: some more), to change its code.",
+	.details = "The guest then records their calls into its own rings, whatever "
+		   "happens to uniscope.\n"
+		   "Functions that were on and are not chosen now are switched off. "
+		   "The guest is stopped once,\n"
+		   "for less than a millisecond (gdb: some more), to change its "
+		   "code.",
 	.examples = "  uniscope trace start web1 --filter 'tcp_*'\n"
 		    "  uniscope trace start kvm:pid=4121 --exclude 'spin_*' --min-duration 10\n"
 		    "  uniscope trace start web1 --trigger handle_error:freeze",

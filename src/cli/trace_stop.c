@@ -29,10 +29,10 @@ static int run_trace_stop(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		return uni_exit_of(rc);
 	rc = uni_tracer_set(t.tracer, NULL, &done, err);
 	if (done.pause_ns != 0)
-		(void)snprintf(stood, sizeof(stood), "; the guest stood for %.0f us",
+		(void)snprintf(stood, sizeof(stood), "; the guest was stopped for %.0f us",
 			(double)done.pause_ns / 1e3);
 	if (rc == 0)
-		uni_note("nothing is traced any more: %llu places are as they were%s",
+		uni_note("tracing is off: %llu places have their old code again%s",
 			(unsigned long long)done.nr_written, stood);
 	uni_tracing_close(&t);
 	return uni_exit_of(rc);
@@ -42,10 +42,9 @@ const struct uni_cmd uni_trace_stop = {
 	.name = "stop",
 	.operands = "TARGET",
 	.summary = "switch all functions of a guest off, as before `start`",
-	.details =
-		"Restores every byte, also after a uniscope that was killed. What the rings hold "
-		"stays\n"
-		"there: `uniscope trace dump` still gets it.",
+	.details = "Restores every byte, also after a uniscope that was killed. The "
+		   "rings keep their content:\n"
+		   "`uniscope trace dump` still saves it.",
 	.examples = "  uniscope trace stop web1",
 	.min_operands = 1,
 	.max_operands = 1,

@@ -40,13 +40,15 @@ static const struct uni_opt *list_trace_syscalls_options(void)
 			"1970",
 			NULL, NULL, 't' },
 		{ 0, "relative", UNI_OPT_FLAG, &o.relative, NULL,
-			"the time since the last call began in front", NULL, NULL, 'r' },
+			"print the time since the last call began", NULL, NULL, 'r' },
 		{ 'T', "syscall-times", UNI_OPT_FLAG, &o.duration, NULL,
 			"the time that each call took, at its end", NULL, NULL },
 		{ 'c', "summary-only", UNI_OPT_FLAG, &o.summary, NULL,
-			"a table of calls, errors and time of each system call, instead", NULL,
+			"print a table of calls, errors and time of each system "
+			"call, instead",
+			NULL, NULL },
+		{ 'C', "summary", UNI_OPT_FLAG, &o.both, NULL, "print that table as well", NULL,
 			NULL },
-		{ 'C', "summary", UNI_OPT_FLAG, &o.both, NULL, "that table as well", NULL, NULL },
 		{ 'S', "sort", UNI_OPT_STR, &o.sort, "ORDER",
 			"the table's order: time, calls, errors or name (default time)",
 			"time calls errors name", NULL },
@@ -58,42 +60,47 @@ static const struct uni_opt *list_trace_syscalls_options(void)
 			"FILE", NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "the calls as JSON", NULL, NULL },
 		{ 'd', "duration", UNI_OPT_DOUBLE, &o.a.duration, "SECONDS",
-			"of a TARGET: how long; 0 until Ctrl-C (default 10)", NULL, NULL },
+			"TARGET: time to record; 0 records until Ctrl-C (default "
+			"10)",
+			NULL, NULL },
 		{ 0, "image", UNI_OPT_STR, &o.a.image, "ELF",
 			"the image that the guest runs, with symbols (default: from the VMM's "
 			"command line, and its .dbg sibling)",
 			"FILE", NULL },
 		{ 0, "save", UNI_OPT_STR, &o.a.save, "NAME",
-			"of a TARGET: keep what was recorded as this session", "FILE", NULL },
+			"TARGET: keep the recording as this session", "FILE", NULL },
 		{ 0, "prefix", UNI_OPT_LIST, &o.a.prefixes, "PREFIX",
-			"functions that answer system calls are called this and the call's name; "
-			"may be given several times (default: Unikraft's, else sys_)",
+			"names of the functions that answer system calls begin "
+			"so, before the call's name; may be given several times "
+			"(default: Unikraft's, else sys_)",
 			NULL, NULL },
 		{ 0, "pieces", UNI_OPT_FLAG, &o.a.pieces, NULL,
-			"of a TARGET: also patch functions that begin with several instructions: "
-			"only where no thread can have been interrupted among them",
+			"TARGET: also patch functions that begin with several "
+			"instructions. Use it only if no thread can be "
+			"interrupted among them",
 			NULL, NULL },
 		{ 0, "arch", UNI_OPT_STR, &o.a.arch, "ARCH",
-			"of a FILE: whose numbers syscall_N are, x86_64 or aarch64 (default "
-			"x86_64)",
+			"FILE: the architecture of the numbers in syscall_N, "
+			"x86_64 or aarch64 (default x86_64)",
 			"x86_64 aarch64", NULL },
 		{ 0, "guest", UNI_OPT_STR, &o.a.guest, "N|NAME",
-			"this guest, of a session with several", NULL, NULL },
+			"SESSION: show this guest of several", NULL, NULL },
 		{ 0, "from", UNI_OPT_DOUBLE, &o.a.from, "SECONDS",
-			"of a session: only from here on", NULL, NULL },
-		{ 0, "to", UNI_OPT_DOUBLE, &o.a.to, "SECONDS", "of a session: only until here",
+			"SESSION: only from this time on", NULL, NULL },
+		{ 0, "to", UNI_OPT_DOUBLE, &o.a.to, "SECONDS", "SESSION: only until this time",
 			NULL, &o.a.to_given },
 		{ 0, "thread", UNI_OPT_LIST, &o.a.threads, "NAME|NUMBER",
-			"of a session: only threads whose name matches, or of this number; may be "
-			"given several times",
+			"SESSION: only threads whose name matches, or with this "
+			"number; may be given several times",
 			NULL, NULL },
 		{ 0, "symbols", UNI_OPT_STR, &o.a.symbols, "FILE",
-			"of a session: names from this file instead of its own", "FILE", NULL },
+			"SESSION: take names from this file", "FILE", NULL },
 		{ 0, "qmp", UNI_OPT_STR, &o.a.qmp, "PATH",
 			"QMP socket of the VMM: finds guest memory exactly", "FILE", NULL },
 		{ 0, "wait", UNI_OPT_DOUBLE, &o.a.wait, "SECONDS",
-			"keep trying for so long while the guest still boots (default 0)", NULL,
-			NULL },
+			"keep trying for this time while the guest still boots "
+			"(default 0)",
+			NULL, NULL },
 		UNI_DEBUG_DIR_OPTION(o.a.debug_dirs),
 		{ 'q', "quiet", UNI_OPT_FLAG, &o.a.quiet, NULL, "no progress", NULL, NULL },
 		UNI_OPT_FORCE,
@@ -132,7 +139,7 @@ static int check_syscall_options(enum uni_sysc_order *order_ret, struct uni_err 
 	if (rc == 0 && (o.a.duration < 0 || o.a.duration > 1e7))
 		rc = uni_err_set(err, UNI_EUSAGE, "--duration must be between 0 and 10000000 s");
 	if (rc == 0 && o.json && (o.summary || o.both))
-		rc = uni_err_set(err, UNI_EUSAGE, "--json tells calls: no -c, -C");
+		rc = uni_err_set(err, UNI_EUSAGE, "--json prints calls: leave out -c and -C");
 	for (size_t i = 0; rc == 0 && i < o.expressions.items.nr; i++)
 		rc = uni_sysc_filter_add(&o.filter, o.expressions.items.v[i], err);
 	if (o.successful)
@@ -239,15 +246,16 @@ const struct uni_cmd uni_trace_syscalls = {
 	.name = "syscalls",
 	.operands = "TARGET|SESSION|FILE",
 	.summary = "the system calls that a guest makes, as strace shows them",
-	.details = "Of a TARGET with our tracer, the functions that answer system calls "
-		   "(Unikraft's uk_syscall_r_*\n"
-		   "and the like) are traced with arguments and results; of one with Unikraft's "
-		   "tracepoints alone, what\n"
-		   "these tell of files and sockets. A SESSION is one of `trace record --args` of "
-		   "such functions. A FILE\n"
-		   "is what `uk-trace fetch` saved, or what a guest printed: lines and summary of "
-		   "Nanos' strace klib,\n"
-		   "lines of Unikraft's strace option; - is standard input.",
+	.details = "For a TARGET with our tracer, the functions that answer system calls "
+		   "(such as Unikraft's\n"
+		   "uk_syscall_r_*) are traced with arguments and results. A TARGET may "
+		   "also have only Unikraft's\n"
+		   "tracepoints, which show calls on files and sockets. A SESSION is one of "
+		   "`trace record --args` of\n"
+		   "such functions. A FILE is one of `uk-trace fetch`, or the output of a "
+		   "guest. The output has lines\n"
+		   "and the summary of Nanos' strace klib, or lines of Unikraft's strace "
+		   "option. - is standard input.",
 	.examples = "  uniscope trace syscalls web1 -d 5 -T\n"
 		    "  uniscope trace syscalls web1 -c\n"
 		    "  uniscope trace syscalls kvm:pid=4121 --image app.dbg --expr trace=%file -Z\n"

@@ -14,11 +14,11 @@ static const struct uni_opt *list_trace_threads_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 0, "open", UNI_OPT_FLAG, &o.list.open_only, NULL,
-			"only those that nothing has ended", NULL, NULL },
+			"only threads and promises that have not ended", NULL, NULL },
 		{ 'l', "like", UNI_OPT_STR, &o.list.like, "GLOB",
 			"only those whose name or type matches; * and ? stand for any text", NULL,
 			NULL },
-		{ 'n', "max", UNI_OPT_U64, &o.max, "N", "so many rows at most (default: all)", NULL,
+		{ 'n', "max", UNI_OPT_U64, &o.max, "N", "rows to list at most (default: all)", NULL,
 			NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL,
 			"print JSON, times in ns (docs/formats/promises.md)", NULL, NULL },
@@ -49,12 +49,12 @@ const struct uni_cmd uni_trace_threads = {
 	.operands = "FILE",
 	.reads_only = true,
 	.summary = "list the threads and promises of a trace: how long they lived, ran and waited",
-	.details = "FILE is a session of `trace record --threads` or `trace dump`, or a trace ring "
-		   "of MirageOS\n"
-		   "(- reads one from stdin). First those that should have ended and did not "
-		   "(NEVER), then what\n"
-		   "is open, then by life. WAIT is the time between wanting a value and running "
-		   "again.",
+	.details = "FILE is a session of `trace record --threads` or `trace dump`, or a "
+		   "trace ring of MirageOS\n"
+		   "(- reads one from stdin). Those that should have ended come first "
+		   "(NEVER), then open\n"
+		   "ones, then the others by life. WAIT is the time between wanting a value "
+		   "and running again.",
 	.examples = "  uniscope trace threads web1.uniscope --open\n"
 		    "  uniscope trace threads trace.ctf --like 'tcp*'",
 	.min_operands = 1,

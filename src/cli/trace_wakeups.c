@@ -12,7 +12,7 @@ static struct {
 static const struct uni_opt *list_trace_wakeups_options(void)
 {
 	static const struct uni_opt table[] = {
-		{ 'n', "max", UNI_OPT_U64, &o.max, "N", "so many rows at most (default 40)", NULL,
+		{ 'n', "max", UNI_OPT_U64, &o.max, "N", "rows to list at most (default 40)", NULL,
 			NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL,
 			"print JSON, times in ns (docs/formats/promises.md)", NULL, NULL },
@@ -44,7 +44,8 @@ const struct uni_cmd uni_trace_wakeups = {
 	.name = "wakeups",
 	.operands = "FILE",
 	.reads_only = true,
-	.summary = "list wake-ups by latency: from when a value came to when its waiter ran",
+	.summary = "list wake-ups by latency: the time from a value's arrival until its "
+		   "waiter ran",
 	.details = "Long ones mean that the scheduler, not the event, kept a thread waiting.",
 	.examples = "  uniscope trace wakeups web1.uniscope -n 10",
 	.min_operands = 1,

@@ -42,7 +42,7 @@ const struct uni_cmd uni_trace_why = {
 	.name = "why",
 	.operands = "FILE THREAD",
 	.reads_only = true,
-	.summary = "tell what led to a thread's or promise's end, or what it is stuck on",
+	.summary = "show why a thread or promise ended, or what it waits for",
 	.details = "The chain of waits, the newest first: each line follows from the one below it. "
 		   "THREAD is its\n"
 		   "number or name (the newest of that name). Times count from the first event.",

@@ -74,7 +74,7 @@ check "an option that was meant" says "did you mean --frequency?" "$U" record --
 check "and it is meant once" sh -c '[ "$(grep -o "did you mean" "$1" | wc -l)" = 1 ]' - "$T/both"
 check "an option that was begun" says "did you mean --duration?" "$U" record --dur=9 x
 check "help has groups" sh -c '"$1" --help | grep -xE "[a-z ]+:" | tr "\n" " " | grep -qx "daily: trace: exchange: front ends of older tools: "' - "$U"
-check "and a full list behind them" sh -c '"$1" help --all | grep -qE "^  trace findings  +name what" && ! "$1" help | grep -q "trace findings"' - "$U"
+check "and a full list behind them" sh -c '"$1" help --all | grep -qE "^  trace findings  +find errors" && ! "$1" help | grep -q "trace findings"' - "$U"
 hinted() { # HINT COMMAND...: works, with that line on stderr
 	hint=$1
 	shift
@@ -257,6 +257,6 @@ check "serve looks at a file before it serves" sh -c '! timeout 20 "$1" serve "$
 	grep "is no session" "$3"' sh "$U" "$T/none.txt" "$T/served"
 check "findings of samples: there is no trace" says 'holds samples and no trace' "$U" trace findings "$T/imp.uniscope"
 check "record runs no command: exit 2" exits 2 "$U" record 1 -d 2 -- sleep 1
-check "and says so" says 'no command is run' "$U" record 1 -d 2 -- sleep 1
+check "and says so" says 'record runs no command' "$U" record 1 -d 2 -- sleep 1
 
 echo "1..$n"

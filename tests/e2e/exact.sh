@@ -236,7 +236,7 @@ done
 check 'four vCPUs in threads of their own' known gcc-nofp --vcpus 4
 check 'the same counts again with --repeatable' repeats secs=1
 check 'QEMU is killed' killed
-check '--repeatable without --exact' refuses 'go with --exact' --repeatable \
+check '--repeatable without --exact' refuses 'need --exact' --repeatable \
 	"$BUILD/lab/exact-gcc-nofp.elf"
 check '--exact with KVM' refuses 'needs TCG' --exact --accel kvm "$BUILD/lab/exact-gcc-nofp.elf"
 check 'an unknown kind' refuses 'tree or counts' --exact=all "$BUILD/lab/exact-gcc-nofp.elf"

@@ -134,7 +134,7 @@ usage() {
 	for words in "--follow $$" "--follow kvm:pid=$$" "--follow a b" "--follow --all" "--follow a --threads"; do
 		# shellcheck disable=SC2086 # words
 		"$U" record $words >"$T/out" 2>&1
-		refused $? "$T/out" 2 '--follow goes with' || return 1
+		refused $? "$T/out" 2 '--follow \(needs\|cannot be\)' || return 1
 	done
 }
 

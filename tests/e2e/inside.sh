@@ -139,8 +139,8 @@ traced() {
 		timeout 200 "$U" trace dump "$by_unix" -e "$elf" -o "$T/d.uniscope" --overwrite &&
 		timeout 200 "$U" trace stop "$by_unix" -e "$elf" 2>"$T/stop" &&
 		timeout 200 "$U" trace stop "$by_unix" -e "$elf" 2>"$T/again" &&
-		grep -q ': [1-9][0-9]* places are as they were' "$T/stop" &&
-		grep -q ': 0 places are as they were' "$T/again"
+		grep -q ': [1-9][0-9]* places have their old code again' "$T/stop" &&
+		grep -q ': 0 places have their old code again' "$T/again"
 }
 
 # A client that asks, does not read and goes away leaves a port that works.

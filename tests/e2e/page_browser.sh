@@ -52,7 +52,7 @@ EOF
 	"$U" report --html "$T/plain.html" "$T/plain.folded" && "$U" report --html "$T/csv.html" "$T/trace.csv" 2>/dev/null &&
 	"$U" report --hide 'kernel_*' --hide 'runloop_[a-j]*' --html "$T/hide.html" "$T/trace.csv" 2>/dev/null &&
 	"$U" report --hide 'kernel_*' --hide 'runloop_[a-j]*' --json "$T/trace.csv" >"$T/hide.json" 2>"$T/hide.err" &&
-	grep -q '^uniscope: 99.93 % of the time, .* is left out: shares are of the rest$' "$T/hide.err" && "$U" report --diff --html "$T/diff.html" "$T/diff.folded" &&
+	grep -q '^uniscope: 99.93 % of the time is left out, .*: shares are of the rest$' "$T/hide.err" && "$U" report --diff --html "$T/diff.html" "$T/diff.folded" &&
 	"$U" report --diff --html "$T/longer.html" "$T/longer.folded" &&
 	"$U" export -f svg -o "$T/plain.svg" "$T/plain.folded" && "$U" export -f svg -O bgcolors=#ffffff -o "$T/chosen.svg" "$T/plain.folded" &&
 	"$U" report --html "$T/both.html" --before "$T/old.folded" "$T/new.folded" &&

@@ -221,7 +221,7 @@ beside() {
 	"$U" report --html "$T/both.html" --beside "$T/bad.uniscope" --before "$T/bad.uniscope" "$T/s.uniscope" 2>"$T/err"
 	refused $? "$T/err" 2 'give one of --before' || return 1
 	"$U" report --beside "$T/bad.uniscope" "$T/s.uniscope" 2>"$T/err"
-	refused $? "$T/err" 2 'goes with --html'
+	refused $? "$T/err" 2 'needs --html'
 }
 
 decoded() { # by the standard's own reader

@@ -25,7 +25,7 @@ recorded() { # MODE OPTION...
 	fi
 	go_on '^traced: '
 	kill -INT "$recorder"
-	wait "$recorder" && grep -q " of $vcpus_ CPUs*, .* lost; the guest stood" "$T/said" ||
+	wait "$recorder" && grep -q " of $vcpus_ CPUs*, .* lost; the guest was stopped" "$T/said" ||
 		{ cat "$T/said"; return 1; }
 	timeout 60 "$U" record "$target" -e "$elf" -q -F 20 -d 0.3 --watch lab_traced \
 		-o "$T/truth.uniscope" --overwrite || return 1

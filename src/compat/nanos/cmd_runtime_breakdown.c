@@ -75,7 +75,8 @@ const struct uni_cmd uni_cmd_runtime_breakdown = {
 	.tool = "runtime-breakdown.py",
 	.operands = "CSV",
 	.reads_only = true,
-	.summary = "which functions each thread's time went to, as Nanos' runtime-breakdown.py did",
+	.summary = "print the time of each thread by function, as Nanos' "
+		   "runtime-breakdown.py did",
 	.details = "CSV is what parse-trace writes; a text of ftrace or a session will do, too.",
 	.examples = "  uniscope compat runtime-breakdown trace.csv\n"
 		    "  uniscope compat runtime-breakdown --html breakdown.html trace.csv\n"
