@@ -461,7 +461,7 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 		uni_note_left_off(g->spec.text, g->t->nr_left_off,
 			g->t->nr_left_off + (unsigned)g->t->ops->nr_vcpus(g->t));
 	if (g->info.stopped)
-		uni_note("the VMM, pid %d, stands still by a signal, and its guest with it: "
+		uni_note("a signal has stopped the VMM, pid %d, and its guest with it: "
 			 "kill -CONT %d lets it run",
 			g->info.pid, g->info.pid);
 	if (g->info.why[0] == '\0')

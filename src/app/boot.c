@@ -171,8 +171,8 @@ static void ask_why_stopped(struct uni_boot *b)
 		return;
 	}
 	b->held = true;
-	uni_note("after %.1f s the VMM stopped the guest (%s): nothing is seen of it until it is "
-		 "let go, by whoever stopped it",
+	uni_note("after %.1f s the VMM stopped the guest (%s): there are no samples until "
+		 "the one who stopped it lets it go on",
 		(double)b->stop_ns / 1e9, status);
 }
 

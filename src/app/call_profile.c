@@ -68,7 +68,7 @@ int uni_call_profile_diff(const struct uni_source_args *before, const struct uni
 	if (rc == 0)
 		rc = make_one_profile(before, count, &old, err);
 	if (rc == 0 && by[0] == '\0' && !(has_times(old) && has_times(new))) {
-		uni_note("%s tells no times of its calls: their numbers are compared",
+		uni_note("%s has no times of its calls: the numbers of calls are compared",
 			(has_times(old) ? after : before)->path);
 		uni_profile_destroy(old);
 		uni_profile_destroy(new);

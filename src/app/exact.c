@@ -158,8 +158,8 @@ static void note_inputs(char **extra)
 	for (char **p = extra; p != NULL && *p != NULL; p++) {
 		for (size_t i = 0; i < uni_array_len(inputs); i++) {
 			if (strcmp(*p, inputs[i]) == 0)
-				uni_note("what comes in by %s is not fixed: if it differs, the "
-					 "counts do",
+				uni_note("input through %s is not fixed: if it differs, the "
+					 "counts differ",
 					*p);
 		}
 	}

@@ -270,7 +270,8 @@ static int build_calls(struct uni_exporting *x, struct one *o, struct uni_err *e
 		rc = add_up(x, o, true, err);
 	o->view.timeline = NULL;
 	if (rc == 0 && !adds_up_to_0(o->tree))
-		uni_note("%s tells no times of its calls: their numbers are written", x->src.path);
+		uni_note("%s has no times of its calls: the numbers of calls are written",
+			x->src.path);
 	return rc;
 }
 

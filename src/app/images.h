@@ -6,12 +6,13 @@
 #include "app/attach.h"
 #include "sampling/lookout.h"
 
-#define UNI_SYSROOT_OPTION(list)                                                             \
-	{                                                                                    \
-		0, "sysroot", UNI_OPT_LIST, &(list), "PATH",                                 \
-			"an ELF file that the guest loads by itself, or a folder of them: "  \
-			"those in its memory are named as well; may be given several times", \
-			"FILE", NULL                                                         \
+#define UNI_SYSROOT_OPTION(list)                                                   \
+	{                                                                          \
+		0, "sysroot", UNI_OPT_LIST, &(list), "PATH",                       \
+			"an ELF file that the guest loads by itself, or a folder " \
+			"of them. Files in its memory are named as well. May be "  \
+			"given several times",                                     \
+			"FILE", NULL                                               \
 	}
 
 /*

@@ -165,8 +165,8 @@ uint64_t uni_promises_end_ns(const struct uni_recording *rec, uint32_t guest)
 
 	if (why == NULL)
 		return end_ns;
-	uni_note("%s: when the trace was stopped is not believed (trace.end_ns %" PRIu64
-		 "): %s; it ends with its last event here",
+	uni_note("%s: the end of the trace is not used (trace.end_ns %" PRIu64
+		 "): %s; the trace ends with its last event",
 		uni_recording_path(rec), end_ns, why);
 	return 0;
 }
@@ -319,7 +319,7 @@ static const char *plural_end(uint64_t nr)
 
 static void say_quality(const struct uni_promise_model *m)
 {
-	static const char then[] = "what came then may have woken whom you see waiting";
+	static const char then[] = "the missing events may have woken threads that seem to wait";
 
 	if (m->lost != 0)
 		uni_note("%s%" PRIu64 " event%s missing in %" PRIu64 " place%s: %s",

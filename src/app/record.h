@@ -63,9 +63,10 @@ struct uni_record_args {
 		UNI_SYSROOT_OPTION((a).sysroot), UNI_DEBUG_DIR_OPTION((a).debug_dirs),             \
 		UNI_UNWIND_OPTION((a).unwind), UNI_ACCEPT_IMAGE_OPTION((a).accept_image),          \
 		{ 0, "method", UNI_OPT_STR, &(a).method, "auto|bpf|pause",                         \
-			"how a kvm: guest is sampled: by the host's kernel, which never stops it " \
-			"(bpf), or with a stop for each sample (pause); auto is bpf where "        \
-			"permitted (default auto)",                                                \
+			"how a kvm: guest is sampled: by the host's kernel, "                      \
+			"which never stops it (bpf), or with a stop for each "                     \
+			"sample (pause). auto is bpf where permitted (default "                    \
+			"auto)",                                                                   \
 			"auto bpf pause", NULL },                                                  \
 		UNI_NO_PAUSE_OPTION((a).no_pause),                                                 \
 		{ 0, "aggregate", UNI_OPT_FLAG, &(a).aggregate, NULL,                              \
@@ -73,9 +74,10 @@ struct uni_record_args {
 			"but samples lose their times",                                            \
 			NULL, NULL },                                                              \
 		{ 0, "exits", UNI_OPT_MAYBE, &(a).exits, "[=N]",                                   \
-			"also record what makes the guest leave to the host: every VM exit, with " \
-			"its call chain and how long the host took; with N, a look at one in N "   \
-			"of each kind. Needs bpf. With -F 0, only that",                           \
+			"also record every VM exit, with its call chain and the "                  \
+			"time that the host took. With N, one exit in N of each "                  \
+			"kind is examined. Needs bpf. With -F 0, only exits are "                  \
+			"recorded",                                                                \
 			NULL, NULL },                                                              \
 		{ 0, "threads", UNI_OPT_FLAG, &(a).threads, NULL,                                  \
 			"sample every thread of the guest, running or not: where the time of "     \

@@ -15,7 +15,9 @@ static int check_exits(struct uni_record_args *args, struct uni_err *err)
 		return 0;
 	if (args->exits[0] != '\0' && (!uni_parse_u64(args->exits, &n) || n == 0 || n > UINT32_MAX))
 		return uni_err_set(err, UNI_EUSAGE,
-			"--exits=%s: one exit in how many? A whole number above 0", args->exits);
+			"--exits=%s: give a whole number above 0: N examines one "
+			"exit in N",
+			args->exits);
 	(void)uni_asked_parse(args->method, &asked);
 	if (asked == UNI_ASKED_PAUSE)
 		return uni_err_set(err, UNI_EUSAGE,
@@ -33,8 +35,8 @@ static int check_threads(const struct uni_record_args *args, struct uni_err *err
 	(void)uni_asked_parse(args->method, &asked);
 	if (args->exits != NULL || args->aggregate || asked == UNI_ASKED_KERNEL)
 		return uni_err_set(err, UNI_EUSAGE,
-			"--threads stops the guest for each sample: it goes with neither --exits, "
-			"--aggregate nor --method bpf");
+			"--threads stops the guest for each sample: leave out "
+			"--exits, --aggregate and --method bpf");
 	return 0;
 }
 

@@ -199,7 +199,8 @@ static int choose_threads(struct uni_source_args *args, struct uni_source *s, st
 	build->filter.on_cpu = !args->off_cpu && !args->all_time && !args->every;
 	if (build->filter.off_cpu && !has_all_threads(s->rec))
 		return uni_err_set(err, UNI_ENOENT,
-			"%s has only what ran: record with `uniscope record --threads`",
+			"%s has no samples of waiting threads: record with "
+			"`uniscope record --threads`",
 			args->path);
 	build->per_thread = build->per_thread || build->filter.off_cpu;
 	if (args->thread != NULL)

@@ -286,8 +286,8 @@ static int choose_answers(struct input *in, const struct uni_image *img, struct 
 
 	if (img == NULL)
 		return uni_err_set(err, UNI_ENOENT,
-			"without the guest's image nobody knows what answers its system calls: "
-			"give it with --image");
+			"only the guest's image tells which functions answer its "
+			"system calls: give it with --image");
 	if (in->a->prefixes.items.nr == 0 && is_nanos(img))
 		in->prefixes = nanos;
 

@@ -16,8 +16,8 @@ int uni_guest_model(const struct uni_guest *g, const struct uni_image_search *se
 
 	if (g->image == NULL)
 		return uni_err_set(err, UNI_ENOENT,
-			"threads: without the guest's image nobody knows where they are: give it "
-			"with -e");
+			"threads: they can be found only with the guest's image: "
+			"give it with -e");
 	if (g->stale[0] != '\0' && !g->accept_image)
 		return uni_err_set(err, UNI_EMISMATCH,
 			"threads: the image tells where they are, and the guest runs another "

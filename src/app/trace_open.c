@@ -180,8 +180,8 @@ void uni_trace_note_rate(const char *path, const struct uni_record_trace *trace)
 	const struct uni_record_clock *c = trace->nr_cpus != 0 ? &trace->cpu[0].clock : NULL;
 
 	if (c != NULL && c->error_ns == UINT64_MAX && trace->info.tsc_hz == 0)
-		uni_note("%s: how fast the guest's counter goes is not known: what is shown as a "
-			 "second are %" PRIu64 " ticks of it",
+		uni_note("%s: the frequency of the guest's counter is not known: a second "
+			 "in the output is %" PRIu64 " ticks of it",
 			path, c->hz);
 }
 
@@ -199,8 +199,9 @@ void uni_trace_note(
 			 " events are missing: calls that were open then are cut off there",
 			path, lost_at_most(t) ? "at most " : "", st->lost);
 	if (uni_calls_are_woven(st, t->in))
-		uni_note("%s: the guest has several threads and tells of no switch between them "
-			 "(uni_trace_switch()): calls of one may be shown below another's",
+		uni_note("%s: the guest has several threads, but records no switch "
+			 "between them (uni_trace_switch()): calls of one may be shown "
+			 "below another's",
 			path);
 	if (after_freeze(t) != 0)
 		uni_note("%s: %" PRIu64

@@ -18,35 +18,36 @@ struct uni_trace_args {
 	bool to_given, cpu_given, mangled;
 };
 
-#define UNI_TRACE_OPTIONS(a)                                                                     \
-	{ 0, "guest", UNI_OPT_STR, &(a).guest, "N|NAME",                                         \
-		"this guest, of a session with several (default: the first that was traced)",    \
-		NULL, NULL },                                                                    \
-		{ 0, "from", UNI_OPT_DOUBLE, &(a).from, "SECONDS",                               \
-			"only from here on, counted from the first event", NULL, NULL },         \
-		{ 0, "to", UNI_OPT_DOUBLE, &(a).to, "SECONDS", "only until here", NULL,          \
-			&(a).to_given },                                                         \
-		{ 0, "last", UNI_OPT_STR, &(a).last, "TIME",                                     \
-			"only so much before the last event: \"10ms\", \"250us\", \"2s\"; what " \
-			"happened before a trigger froze the rings, or the guest died",          \
-			NULL, NULL },                                                            \
-		{ 0, "cpu", UNI_OPT_U64, &(a).cpu, "N", "only this CPU of the guest", NULL,      \
-			&(a).cpu_given },                                                        \
-		{ 0, "thread", UNI_OPT_LIST, &(a).threads, "NAME|NUMBER",                        \
-			"only threads whose name matches (* and ? stand for any text), or of "   \
-			"this number; may be given several times",                               \
-			NULL, NULL },                                                            \
-		{ 0, "no-demangle", UNI_OPT_FLAG, &(a).mangled, NULL,                            \
-			"C++, Rust and OCaml names as the linker has them", NULL, NULL },        \
-		{ 's', "symbols", UNI_OPT_STR, &(a).symbols, "FILE",                             \
-			"names from this ELF, .usym or table in text instead of the session's "  \
-			"own",                                                                   \
-			"FILE", NULL },                                                          \
-	{                                                                                        \
-		0, "debug-dir", UNI_OPT_LIST, &(a).debug_dirs, "DIR",                            \
-			"look for split-off debug files here, before /usr/lib/debug; may be "    \
-			"given several times",                                                   \
-			"FILE", NULL                                                             \
+#define UNI_TRACE_OPTIONS(a)                                                                    \
+	{ 0, "guest", UNI_OPT_STR, &(a).guest, "N|NAME",                                        \
+		"this guest, of a session with several (default: the first that was traced)",   \
+		NULL, NULL },                                                                   \
+		{ 0, "from", UNI_OPT_DOUBLE, &(a).from, "SECONDS",                              \
+			"only from this time on, counted from the first event", NULL, NULL },   \
+		{ 0, "to", UNI_OPT_DOUBLE, &(a).to, "SECONDS", "only until here", NULL,         \
+			&(a).to_given },                                                        \
+		{ 0, "last", UNI_OPT_STR, &(a).last, "TIME",                                    \
+			"only this time before the last event: \"10ms\", "                      \
+			"\"250us\", \"2s\"; what happened before a trigger froze "              \
+			"the rings, or the guest died",                                         \
+			NULL, NULL },                                                           \
+		{ 0, "cpu", UNI_OPT_U64, &(a).cpu, "N", "only this CPU of the guest", NULL,     \
+			&(a).cpu_given },                                                       \
+		{ 0, "thread", UNI_OPT_LIST, &(a).threads, "NAME|NUMBER",                       \
+			"only threads whose name matches (* and ? stand for any text), or of "  \
+			"this number; may be given several times",                              \
+			NULL, NULL },                                                           \
+		{ 0, "no-demangle", UNI_OPT_FLAG, &(a).mangled, NULL,                           \
+			"C++, Rust and OCaml names as the linker has them", NULL, NULL },       \
+		{ 's', "symbols", UNI_OPT_STR, &(a).symbols, "FILE",                            \
+			"names from this ELF, .usym or table in text instead of the session's " \
+			"own",                                                                  \
+			"FILE", NULL },                                                         \
+	{                                                                                       \
+		0, "debug-dir", UNI_OPT_LIST, &(a).debug_dirs, "DIR",                           \
+			"look for split-off debug files here, before /usr/lib/debug; may be "   \
+			"given several times",                                                  \
+			"FILE", NULL                                                            \
 	}
 
 struct uni_trace_open {

@@ -44,8 +44,8 @@ struct uni_tracing_args {
 			"QMP socket of the VMM: finds guest memory exactly", "FILE", NULL },    \
 	{                                                                                       \
 		0, "wait", UNI_OPT_DOUBLE, &(a).wait, "SECONDS",                                \
-			"keep trying for so long while the guest still boots, and has not yet " \
-			"set up its trace ring (default 0)",                                    \
+			"keep trying for this time while the guest still boots, "               \
+			"and has not yet set up its trace ring (default 0)",                    \
 			NULL, NULL                                                              \
 	}
 
@@ -64,9 +64,9 @@ struct uni_tracing_args {
 			"end time, which is cheaper; function: entries only (default graph)",     \
 			"graph lite function", NULL },                                            \
 		{ 0, "min-duration", UNI_OPT_DOUBLE, &(a).min_us, "US",                           \
-			"drop calls shorter than so many microseconds, in the guest, but for "    \
-			"those that made a call that is kept, and those of --args; not with "     \
-			"mode function",                                                          \
+			"drop calls shorter than this many microseconds, in the "                 \
+			"guest. Calls that made a kept call, and those of "                       \
+			"--args, are kept; not with mode function",                               \
 			NULL, NULL },                                                             \
 		{ 0, "depth", UNI_OPT_U64, &(a).depth, "N",                                       \
 			"drop calls deeper than N, in the guest; 0: none (default 0); not with "  \
@@ -76,17 +76,20 @@ struct uni_tracing_args {
 			"also record argument registers and the value of these functions", NULL,  \
 			NULL },                                                                   \
 		{ 0, "trigger", UNI_OPT_LIST, &(a).trigger, "FUNCTION:start|stop|freeze",         \
-			"when this function is called: begin to record, stop, or keep what the "  \
-			"rings hold then; may be given several times",                            \
+			"when this function is called: begin to record, stop, or "                \
+			"keep the content of the rings; may be given several "                    \
+			"times",                                                                  \
 			NULL, NULL },                                                             \
 		{ 0, "threads", UNI_OPT_FLAG, &(a).threads, NULL,                                 \
-			"events of threads and promises, of guests that tell them; functions "    \
-			"only with --filter, --regex or --args",                                  \
+			"record events of threads and promises, if the guest "                    \
+			"reports them; functions only with --filter, --regex or "                 \
+			"--args",                                                                 \
 			NULL, NULL },                                                             \
 	{                                                                                         \
 		0, "pieces", UNI_OPT_FLAG, &(a).pieces, NULL,                                     \
-			"also patch functions that begin with several instructions: only where "  \
-			"no thread can have been interrupted among them",                         \
+			"also patch functions that begin with several "                           \
+			"instructions. Use it only if no thread can be "                          \
+			"interrupted among them",                                                 \
 			NULL, NULL                                                                \
 	}
 

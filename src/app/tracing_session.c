@@ -212,7 +212,8 @@ static int finish_session(struct run *r, struct uni_err *err)
 	rc = rc != 0 ? rc : rc2;
 	if (rc == 0 && e != 0)
 		rc = uni_err_set(err, UNI_EIO,
-			"not all could be written: %s; what is missing counts as lost",
+			"some data could not be written: %s; the missing part "
+			"counts as lost",
 			strerror(-e));
 	return rc;
 }
@@ -222,9 +223,8 @@ static void say_frequency(const struct uni_record_trace *t)
 	uint64_t hz = t->cpu[0].clock.hz, says = t->info.tsc_hz;
 
 	if (says != 0 && (hz > says + says / 100 || hz < says - says / 100))
-		uni_note(
-			"the guest says that its counter goes at %.1f MHz, which it does not: %.1f "
-			"MHz is taken",
+		uni_note("the guest states a wrong frequency of its counter, %.1f "
+			 "MHz: %.1f MHz is used",
 			(double)says / 1e6, (double)hz / 1e6);
 }
 
@@ -248,14 +248,14 @@ static void say_clock(const struct uni_record_trace *t)
 	if (nr == 0)
 		return;
 	if (unknown == nr)
-		uni_note("times are the guest's own: how its counter goes with this host's clock "
-			 "is not known");
+		uni_note("times are the guest's own: the relation of its counter to this "
+			 "host's clock is not known");
 	else if (unknown == 0)
 		uni_note("times are this host's to within %.1f us", (double)most / 1e3);
 	else
-		uni_note(
-			"times of %u of %u CPUs are this host's to within %.1f us; the others told "
-			"too little, their counters are taken for the same one",
+		uni_note("times of %u of %u CPUs are this host's to within %.1f "
+			 "us. The others gave too little data: their counters are "
+			 "taken for the same one",
 			nr - unknown, nr, (double)most / 1e3);
 	say_frequency(t);
 }
@@ -354,9 +354,9 @@ static void say_full(const struct run *r)
 	for (uint32_t i = 0; i < t->nr_cpus; i++)
 		lost += t->cpu[i].lost;
 	if (lost != 0 && t->info.ring_mode == UNI_TRACE_STOP)
-		uni_note(
-			"the guest's ring stops when it is full (UNI_TRACE_STOP), and is: it keeps "
-			"what it has, and records no more until the guest boots anew");
+		uni_note("the guest's ring is full, and has stopped "
+			 "(UNI_TRACE_STOP): it records no more until the guest "
+			 "boots again");
 }
 
 /* No CPU has a record. */
@@ -377,11 +377,11 @@ static void say_sessions(const struct run *r)
 	if (!r->s->snapshot || r->s->all_sessions)
 		return;
 	if (!t->info.tells_sessions)
-		uni_note("the guest's tracer is an older one that does not number its sessions: "
-			 "what earlier ones left in its rings is included");
+		uni_note("the guest's older tracer does not number its sessions: the "
+			 "content of its rings from earlier sessions is included");
 	else if (is_empty_trace(r))
-		uni_note("nothing was recorded since the newest start; --all-sessions takes what "
-			 "earlier ones left in the rings");
+		uni_note("nothing was recorded since the newest start; --all-sessions "
+			 "also saves what earlier sessions left in the rings");
 }
 
 static void summarize_trace(const struct run *r, const char *path)

@@ -72,7 +72,8 @@ void uni_unknown_say_profile(const struct uni_profile *p)
 	}
 	if (u.nr != 0)
 		uni_note("%" PRIu64 " addresses, from 0x%" PRIx64 " to 0x%" PRIx64
-			 ", have no name, and %.1f %% of the samples end there: if they are of "
-			 "another program or library, record with --sysroot; --symbols gives names",
+			 ", have no name, and %.1f %% of the samples end there. "
+			 "If they are of another program or library, record with "
+			 "--sysroot; --symbols gives names",
 			u.nr, u.low, u.high, 100 * self / all);
 }

@@ -220,14 +220,15 @@ static int tally_verdict(const struct tally *t, struct uni_err *err)
 	if (t->readable == 0)
 		return uni_err_set(err, UNI_EMISMATCH,
 			"%s: the guest has nothing mapped where this image's code would be (entry "
-			"0x%" PRIx64 "); is it the image that the guest booted, and has it booted "
-			"yet?",
+			"0x%" PRIx64 "). Is it the image that the guest booted, and has it "
+			"booted yet?",
 			uni_image_path(img), uni_image_entry(img) + t->bias);
 	if (!ENOUGH(t->same, t->readable) && t->d->id != UNI_ID_SAME)
 		return uni_err_set(err, UNI_EMISMATCH,
 			"%s: not the image that the guest runs: %u of %u pages of code differ, the "
-			"first at 0x%" PRIx64 "; give the file that was booted, of the same build "
-			"(-e IMAGE)",
+			"first at 0x%" PRIx64
+			". Give the file that was booted, of the same build (-e "
+			"IMAGE)",
 			uni_image_path(img), t->readable - t->same, t->readable, t->first_bad);
 	return 0;
 }

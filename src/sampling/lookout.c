@@ -52,8 +52,8 @@ int uni_lookout_create(
 
 	if (uni_gmem_granule(cfg->gmem) != UNI_GMEM_GRANULE_MAX)
 		return uni_err_set(err, UNI_ENOTSUP,
-			"the guest's memory is reached by packets, which is too slow to look for "
-			"images in it");
+			"the guest's memory is reached by packets, which are too "
+			"slow to search it for images");
 	l = calloc(1, sizeof(*l));
 	if (l == NULL)
 		return uni_err_nomem(err);

@@ -59,9 +59,7 @@ static int open_folder(int *fd_ret, struct uni_err *err)
 		e = errno;
 	}
 	if (fd < 0)
-		return uni_err_set(err, UNI_EIO,
-			"cannot make %s, where the guests that are traced "
-			"are noted: %s",
+		return uni_err_set(err, UNI_EIO, "cannot make %s, the list of traced guests: %s",
 			path.s, strerror(e));
 	if (fstat(fd, &st) != 0 || st.st_uid != geteuid() || (st.st_mode & 022) != 0)
 		return uni_err_set(err, UNI_EPERM,

@@ -367,8 +367,9 @@ static int check_whole(const struct plan *p, struct uni_err *err)
 		c->nr_globs + c->nr_regexes + c->nr_not + c->nr_args + c->nr_triggers == 0)
 		return 0;
 	return uni_err_set(err, UNI_ENOTSUP,
-		"the functions of %s call the tracer by themselves (-finstrument-functions or "
-		"-pg): all of them are traced or none, so leave out what chooses some",
+		"the functions of %s call the tracer by themselves "
+		"(-finstrument-functions or -pg). All of them are traced or "
+		"none: leave out the options that choose functions",
 		uni_image_path(p->g->image));
 }
 
@@ -409,9 +410,10 @@ static int check_choice(const struct plan *p, struct uni_err *err)
 			r->nr_no_exits);
 	if (r->nr_pieces != 0)
 		return uni_err_set(err, UNI_ENOENT,
-			"the %u functions that match begin with several instructions: let "
-			"`uniscope trace prepare` make one of them before the guest boots, or say "
-			"--pieces if no thread can be interrupted there",
+			"the %u functions that match begin with several "
+			"instructions. Let `uniscope trace prepare` make one of "
+			"them before the guest boots, or give --pieces if no "
+			"thread can be interrupted there",
 			r->nr_pieces);
 	if (r->nr_unlike != 0)
 		return uni_err_set(err, UNI_EMISMATCH,

@@ -119,7 +119,8 @@ static int find_sites(
 	}
 	if (rc == -UNI_ENOENT)
 		return uni_err_set(err, UNI_ENOENT,
-			"%s; what it records by itself `uniscope trace record --as-is` gets",
+			"%s; `uniscope trace record --as-is` gets the events "
+			"that it records by itself",
 			none.msg);
 	if (rc != 0)
 		*err = none;

@@ -112,7 +112,7 @@ check 'numbers are as exact, and so are callers' judged 100 chains 3
 check 'a guest without KVM' boot tcg "$(image demo)" ''
 check 'has no exits that could be seen' says 'VM exits cannot be seen' "$U" record "$target" --exits -d 1
 check 'nor has one that is paused' says 'needs the host' "$U" record "$target" --exits --method pause -d 1
-check 'one in none' says 'one exit in how many' "$U" record "$target" --exits=0 -d 1
+check 'one in none' says 'give a whole number above 0' "$U" record "$target" --exits=0 -d 1
 check 'a session of it' "$U" record "$target" -q -d 1 -o "$T/none.uniscope"
 check 'says that it has none' says 'has no VM exits' "$U" report --exits "$T/none.uniscope"
 finish

@@ -68,8 +68,8 @@ stands_still() {
 	stacks=$?
 	timeout 20 "$U" record "kvm:pid=$guest" -d 0.2 -q -o "$T/still" >"$T/rec" 2>&1
 	kill -CONT "$guest"
-	[ $listed = 0 ] && [ $stacks = 1 ] && grep 'stands still by a signal' "$T/out" &&
-		grep 'stands still by a signal' "$T/rec"
+	[ $listed = 0 ] && [ $stacks = 1 ] && grep 'a signal has stopped' "$T/out" &&
+		grep 'a signal has stopped' "$T/rec"
 }
 # An image that only the VMM's own mount namespace has, and a pid of its own in there.
 contained() {

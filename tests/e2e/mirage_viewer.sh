@@ -57,7 +57,7 @@ exported() {
 		return 1
 	"$U" export "$T/ring.mirage" -f mirage -o "$T/again.mirage" &&
 		cmp "$T/again.mirage/cpu0" "$T/ring.mirage/cpu0" || return 1
-	"$U" import "$T/ring.mirage" -o "$T/imported.uniscope" 2>"$T/err" && grep -q 'how long threads and promises ran' "$T/err" &&
+	"$U" import "$T/ring.mirage" -o "$T/imported.uniscope" 2>"$T/err" && grep -q 'the running times of threads and promises' "$T/err" &&
 		"$U" export "$T/imported.uniscope" -f folded >"$T/folded" && "$U" export "$ring" -f folded 2>/dev/null |
 		cmp - "$T/folded" && [ -s "$T/folded" ] || return 1
 	for words in '-f nanos' '-f csv' '--calls -f folded'; do

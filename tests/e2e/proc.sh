@@ -270,7 +270,7 @@ by_itself() { # PROGRAM
 	timeout 60 "$U" trace record "proc:pid=$pid" -q -d 0.3 -o "$T/c.uniscope" --overwrite &&
 		events 1000 1000000000000 && as_is 0 0 || return 1
 	timeout 60 "$U" trace start "proc:pid=$pid" --filter work_leaf 2>"$T/said"
-	[ $? -eq 1 ] && grep -q 'all of them are traced or none' "$T/said" && as_is 0 0
+	[ $? -eq 1 ] && grep -q 'All of them are traced or none' "$T/said" && as_is 0 0
 }
 
 as_is() { # FROM TO

@@ -68,7 +68,7 @@ recorded() {
 	wait "$recorder" || { cat "$T/said"; return 1; }
 	recorder=
 	grep -q "^uniscope: 13 events of threads of 1 CPU, 0 lost" "$T/said" || { cat "$T/said"; return 1; }
-	! grep -q "the guest's own: how its counter" "$T/said" || { cat "$T/said"; return 1; }
+	! grep -q "the guest's own: the relation of its counter" "$T/said" || { cat "$T/said"; return 1; }
 	"$U" trace threads "$T/s.uniscope" --json >"$T/json" && python3 - "$T/json" <<-'P' || return 1
 		import json, sys
 		m = json.load(open(sys.argv[1]))
@@ -139,7 +139,7 @@ stretched() { # an end that cannot be is told, and stretches nothing
 		    s["state"] = "open"
 		json.dump(s, open(name, "w"))
 	P
-	"$U" trace threads "$T/s.uniscope" --json >"$T/whole" 2>"$T/said" && ! grep 'not believed' "$T/said" || return 1
+	"$U" trace threads "$T/s.uniscope" --json >"$T/whole" 2>"$T/said" && ! grep 'is not used' "$T/said" || return 1
 	for how in late yet early open; do
 		rm -rf "$T/e.uniscope" && cp -r "$T/s.uniscope" "$T/e.uniscope" && python3 "$T/stretch.py" "$T/e.uniscope" $how || return 1
 		"$U" trace threads "$T/e.uniscope" --json >"$T/json" 2>"$T/said" || { cat "$T/said"; return 1; }
@@ -149,7 +149,7 @@ stretched() { # an end that cannot be is told, and stretches nothing
 		early) why='that is before it was begun' ;;
 		open) why='the session was never closed' ;;
 		esac
-		grep -q "when the trace was stopped is not believed (trace.end_ns [0-9]*): $why; it ends with its last event here" \
+		grep -q "the end of the trace is not used (trace.end_ns [0-9]*): $why; the trace ends with its last event" \
 			"$T/said" || { echo "$how"; cat "$T/said"; return 1; }
 		python3 -c 'import json, sys
 a, b = (json.load(open(f))["duration_ns"] for f in sys.argv[1:])

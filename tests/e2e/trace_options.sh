@@ -181,7 +181,7 @@ full() {
 
 says_full() {
 	timeout 60 "$U" trace dump "$target" -e "$image" -o "$T/full.uniscope" --overwrite 2>"$T/err"
-	grep -q "ring stops when it is full (UNI_TRACE_STOP), and is: " "$T/err" || { cat "$T/err"; return 1; }
+	grep -q "ring is full, and has stopped (UNI_TRACE_STOP): " "$T/err" || { cat "$T/err"; return 1; }
 }
 
 has_beginning() {

@@ -47,7 +47,7 @@ untimed() {
 	"$U" export -f csv "$T/f.uniscope" 2>&1 >"$T/csv" | grep -q '20000 calls tell no time' &&
 		"$U" parse-trace -o "$T/csv" "$T/f.uniscope" 2>&1 | grep -q '20000 calls tell no time'
 }
-check "calls only: their numbers as folded stacks" folded count 'tells no times'
+check "calls only: their numbers as folded stacks" folded count 'has no times'
 check "calls only: that there are no rows is said" untimed
 rm -rf "$T/f.uniscope"
 check "one trace: no message" "$MK" "$T/f.uniscope" 20000 1 graph 7

@@ -55,10 +55,9 @@ const struct uni_core_arch uni_core_aarch64 = {
 	.qemu_notes = true,
 	.complete = aarch64_complete,
 	.needs_one_of = { UNI_A64_SCTLR, UNI_A64_TTBR0, UNI_A64_TTBR1 },
-	.no_tables =
-		"it does not say where the guest's page tables are, as no dump of aarch64 "
-		"does: add ,ttbr0=ADDRESS,ttbr1=ADDRESS (gdb prints them: p/x $TTBR1_EL1; also "
-		"tcr=), or sctlr=0 if its MMU is off",
+	.no_tables = "it does not say where the guest's page tables are, as no dump "
+		     "of aarch64 does. Add ,ttbr0=ADDRESS,ttbr1=ADDRESS (gdb prints "
+		     "them: p/x $TTBR1_EL1; also tcr=), or sctlr=0 if its MMU is off",
 	.pc = "pc",
 	.registers = "pc, sp, x29, x30, ttbr0 and ttbr1 at least, tcr if you know it",
 	.wait = "\x7f\x20\x03\xd5", /* wfi */

@@ -132,8 +132,9 @@ static int check_spec(const struct uni_spec *spec, struct uni_err *err)
 		return uni_err_set(err, UNI_EUSAGE, "target %s: which file? %s", spec->text, usage);
 	if (file && !only_for_files(spec))
 		return uni_err_set(err, UNI_EUSAGE,
-			"target %s: a core file has its registers: with file= go only the ones of "
-			"aarch64 that no dump has, sctlr=, tcr=, ttbr0= and ttbr1=",
+			"target %s: a core file has its registers: file= takes "
+			"only those of aarch64 that no dump has, sctlr=, tcr=, "
+			"ttbr0= and ttbr1=",
 			spec->text);
 	if (raw && uni_spec_get(spec, "regs") != NULL &&
 		spec->nr > 2 + (size_t)(uni_spec_get(spec, "base") != NULL))

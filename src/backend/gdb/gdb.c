@@ -372,7 +372,7 @@ static int gdb_check_wish(
 	if (!wish->no_pause)
 		return 0;
 	return uni_err_set(err, UNI_ENOTSUP,
-		"--no-pause: a gdb stub tells nothing of a guest that runs (%s)", spec->text);
+		"--no-pause: a gdb stub gives no data of a running guest (%s)", spec->text);
 }
 
 const struct uni_target_ops uni_target_gdb = {

@@ -66,7 +66,7 @@ static int greet_stub(struct uni_gdb_stub *s, struct uni_err *err)
 			"the gdb stub hung up: the VM ended, or another debugger is attached");
 	if (rc != 0)
 		return uni_err_set(err, UNI_EPROTO,
-			"what answers there is no gdb stub: its first packet makes no sense");
+			"the peer is no gdb stub: its first packet makes no sense");
 	parse_features(s);
 	return 0;
 }

@@ -198,7 +198,8 @@ static int kvm_blocked(struct uni_target *t, struct uni_err *err)
 	rc = uni_kvm_traced(k->pid, k->vcpu, k->nr, err);
 	if (rc == 0 && uni_vmm_describe(k->pid, &now) == 0 && now.stopped)
 		rc = uni_err_set(err, UNI_EBUSY,
-			"the VMM, pid %d, stands still by a signal: kill -CONT %d lets it run",
+			"a signal has stopped the VMM, pid %d: kill -CONT %d "
+			"lets it run",
 			k->pid, k->pid);
 	return rc;
 }

@@ -209,9 +209,10 @@ int uni_kvm_rest(struct uni_kvm *k, const struct uni_attach_opts *opts, struct u
 	uni_as_destroy(s.as);
 	if (s.most == 0)
 		return uni_err_set(err, UNI_ENOTSUP,
-			"the guest is paused, and no page tables that map its image where it was "
-			"linked are in its memory: let it run (cont) for this, or use its gdb stub "
-			"(gdb:unix=PATH), which gives registers");
+			"the guest is paused, and its memory has no page tables "
+			"that map its image where it was linked. Let it run "
+			"(cont), or use its gdb stub (gdb:unix=PATH), which "
+			"gives registers");
 	set_root(&k->rest, s.best);
 	return 0;
 }

@@ -47,9 +47,9 @@ static int of_another(const struct uni_kvm_rights *r, struct uni_err *err)
 
 	if (uni_kvm_rights_read_all(r->caps))
 		return uni_err_set(err, UNI_EPERM,
-			"not permitted to look into pid %d of uid %u, although the capabilities "
-			"are there: a security module forbids it, or it is in another user "
-			"namespace",
+			"not permitted to look into pid %d of uid %u, although "
+			"the capabilities are there: a security module or "
+			"another user namespace forbids it",
 			r->pid, r->theirs);
 	if (trace)
 		missing = "CAP_DAC_READ_SEARCH is";
@@ -77,14 +77,14 @@ int uni_kvm_rights_judge(const struct uni_kvm_rights *r, struct uni_err *err)
 		return of_another(r, err);
 	if (r->files && r->scope != '\0' && r->scope != '0')
 		return uni_err_set(err, UNI_EPERM,
-			"not permitted to read the memory of pid %d, although it is of this user: "
-			"kernel.yama.ptrace_scope is %c and CAP_SYS_PTRACE is missing: %s, or: "
-			"sysctl -w kernel.yama.ptrace_scope=0",
+			"not permitted to read the memory of pid %d of this "
+			"user: kernel.yama.ptrace_scope is %c and CAP_SYS_PTRACE "
+			"is missing: %s, or: sysctl -w kernel.yama.ptrace_scope=0",
 			r->pid, r->scope, uni_kvm_rights_advice(r->mine));
 	return uni_err_set(err, UNI_EPERM,
-		"not permitted to look into pid %d, although it is of this user: it has "
-		"privileges that this process lacks, or hides itself, and CAP_SYS_PTRACE is "
-		"missing: %s",
+		"not permitted to look into pid %d of this user: it has "
+		"privileges that this process lacks, or hides itself, and "
+		"CAP_SYS_PTRACE is missing: %s",
 		r->pid, uni_kvm_rights_advice(r->mine));
 }
 

@@ -130,7 +130,7 @@ void uni_kvm_exits_judge(const char *root, const struct uni_host_way *bpf, const
 	if (bpf->ok)
 		uni_host_fact_add(way_ret, "sampler", true, "kvm-bpf works");
 	else
-		uni_host_fact_add(way_ret, "sampler", false, "it rests on kvm-bpf, see there");
+		uni_host_fact_add(way_ret, "sampler", false, "it needs kvm-bpf, see there");
 	check_tracefs(root, way_ret);
 	uni_host_way_judge(way_ret);
 	/* Only if nothing above explains it already. */
@@ -231,7 +231,8 @@ int uni_kvm_choose(const struct uni_target_info *info, const struct uni_host_way
 	}
 	if (info->stopped)
 		(void)snprintf(halt, sizeof(halt),
-			"its VMM stands still by a signal (kill -CONT %d lets it run); ",
+			"a signal has stopped its VMM (kill -CONT %d lets it "
+			"run); ",
 			info->pid);
 	if (nr > 1 && ways[1].ok) {
 		(void)snprintf(why_ret, cap, "%ssampled in the host's kernel, never stopped", halt);

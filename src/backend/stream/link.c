@@ -298,7 +298,7 @@ static int say_hello(struct uni_link *l, struct uni_stream_hello *ret, struct un
 			"%s: no answer: the guest has to serve its tracer there "
 			"(uni_stream_init, " UNI_GUEST_README
 			"), and nobody else may be connected%s%s",
-			l->line.text, l->stats.bad_bytes != 0 ? "; what comes is none: " : "",
+			l->line.text, l->stats.bad_bytes != 0 ? "; these bytes are none: " : "",
 			l->stats.bad_bytes != 0 ? l->ended : "");
 	if (rc != 0)
 		return uni_err_set(err, (enum uni_errcode) - rc,
@@ -318,8 +318,8 @@ static int prove_key(struct uni_link *l, struct uni_err *err)
 	if (rc == -UNI_EPERM)
 		return uni_err_set(err, UNI_EPERM, "%s: the guest has another key", l->line.text);
 	if (rc == 0 && !uni_stream_same(proof, l->secrets.guest_proof, sizeof(proof)))
-		return uni_err_set(err, UNI_EPERM, "%s: who answers there does not know the key",
-			l->line.text);
+		return uni_err_set(
+			err, UNI_EPERM, "%s: the peer does not know the key", l->line.text);
 	if (rc != 0)
 		return uni_err_set(err, (enum uni_errcode) - rc, "%s: the key cannot be proved: %s",
 			l->line.text, uni_strerror(rc));
@@ -346,8 +346,8 @@ int uni_link_open(
 			"%s: the guest wants a key: add ,key=FILE to the target", l->line.text);
 	if (rc == 0 && (hello.flags & UNI_STREAM_WANTS_KEY) == 0 && key != NULL)
 		rc = uni_err_set(err, UNI_EPERM,
-			"%s: who answers there does not ask for the key, and so may be anybody: "
-			"without key= it is trusted",
+			"%s: the peer does not ask for the key, so it may be "
+			"anybody: leave out key= to trust it",
 			l->line.text);
 	if (rc == 0 && key != NULL)
 		rc = prove_key(l, err);

@@ -68,7 +68,8 @@ static int ask_about(
 		rc = -UNI_EPROTO;
 	if (rc != 0)
 		return uni_err_set(err, (enum uni_errcode) - rc,
-			"%s: what the guest says of itself cannot be understood: %s",
+			"%s: the guest's description of itself cannot be "
+			"understood: %s",
 			t->link.line.text, t->link.gone ? t->link.ended : uni_strerror(rc));
 	t->base.arch = uni_arch_by_elf_machine(a->machine);
 	if (t->base.arch == NULL)

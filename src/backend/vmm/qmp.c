@@ -232,8 +232,7 @@ static int negotiate_qmp(struct uni_qmp *q, const char *path, bool seen, struct 
 		rc = send_command(q, "{\"execute\":\"qmp_capabilities\"}\n", &m);
 	if (rc != 0)
 		return uni_err_set(err, (enum uni_errcode) - rc,
-			"qmp: what answers there is no QEMU monitor in QMP mode (%s)",
-			uni_strerror(rc));
+			"qmp: the peer is no QEMU monitor in QMP mode (%s)", uni_strerror(rc));
 	uni_qmp_message_free(&m);
 	return 0;
 }

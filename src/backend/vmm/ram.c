@@ -327,9 +327,9 @@ static int find_by_image(struct search *s, struct place *ret, struct uni_err *er
 		return 0;
 	if (nr_no != 0)
 		return uni_err_set(err, UNI_EMISMATCH,
-			"the image's code, or nearly that, is in the memory of pid %d at %u "
-			"place(s), but no vCPU's page tables lead there: the guest is still "
-			"booting, or runs another image",
+			"the image's code, or nearly that, is in the memory of "
+			"pid %d at %u place(s), but no vCPU's page tables lead "
+			"there. The guest is still booting, or runs another image",
 			s->pid, (unsigned)nr_no);
 	return not_found(s, &hits, err);
 }

@@ -198,13 +198,12 @@ const struct uni_cmd uni_cmd_generate_flame_graph = {
 	.tool = "generateFlameGraph.sh",
 	.operands = "",
 	.summary = "boot a domain, trace it, write the five files of the script of that name",
-	.details = "Prints what the script printed, and writes into the current folder, with "
-		   "NAME the\n"
-		   "domain's: NAME-stacktrace (as uniprof), NAME.syms (as nm -n), "
-		   "NAME-stacktrace.syms (as\n"
-		   "symbolize), NAME-stackcollapse (folded) and NAME-flamegraph.svg. A step that "
-		   "fails ends it,\n"
-		   "and the domain if it was booted here.",
+	.details = "Prints the output of the script. It writes five files into the current "
+		   "folder.\n"
+		   "NAME is the domain's: NAME-stacktrace (as uniprof), NAME.syms (as nm -n),\n"
+		   "NAME-stacktrace.syms (as symbolize), NAME-stackcollapse (folded) and\n"
+		   "NAME-flamegraph.svg. A step that fails ends it, and the domain if it was "
+		   "booted here.",
 	.examples =
 		"  uniscope compat generate-flame-graph -f 100 -t 240 -n app -c app.cfg -x app.dbg",
 	.min_operands = 0,

@@ -314,9 +314,9 @@ const struct uni_cmd uni_cmd_mirage_trace_viewer = {
 	.operands = "[FILE...]",
 	.summary =
 		"for scripts of MirageOS' trace viewer: show, convert or fetch traces of threads",
-	.details = "Each FILE is a trace ring of MirageOS, or a session of `uniscope trace`; - is "
-		   "standard input.\n"
-		   "Without --write and --html it prints what went wrong, and the list of threads.",
+	.details = "Each FILE is a trace ring of MirageOS, or a session of `uniscope "
+		   "trace`; - is standard input.\n"
+		   "Without --write and --html it prints the errors and the list of threads.",
 	.examples = "  uniscope compat mirage-trace-viewer trace.ctf\n"
 		    "  uniscope compat mirage-trace-viewer -d web -w web.ctf\n"
 		    "  uniscope compat mirage-trace-viewer --html htdocs trace.ctf",

@@ -17,7 +17,7 @@ static const struct uni_opt *list_parse_trace_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE",
-			"where to; - is standard output (default trace.csv)", "FILE", NULL },
+			"file to write; - is standard output (default trace.csv)", "FILE", NULL },
 		{ 0, "cpu", UNI_OPT_FLAG, &o.cpu, NULL,
 			"the CPU's number in the column tid, not the thread's", NULL, NULL },
 		UNI_OPT_FORCE,

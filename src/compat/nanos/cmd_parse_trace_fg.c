@@ -18,7 +18,9 @@ static const struct uni_opt *list_parse_trace_fg_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE",
-			"where to; - is standard output (default tracefg.out)", "FILE", NULL },
+			"file to write; - is standard output (default "
+			"tracefg.out)",
+			"FILE", NULL },
 		{ 0, "ns", UNI_OPT_FLAG, &o.ns, NULL, "nanoseconds, not whole microseconds", NULL,
 			NULL },
 		UNI_OPT_FORCE,

@@ -14,7 +14,7 @@ static const struct uni_opt *list_runtime_breakdown_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE",
-			"where to; - is standard output (default -)", "FILE", NULL },
+			"file to write; - is standard output (default -)", "FILE", NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "as JSON, in nanoseconds", NULL, NULL },
 		{ 0, "cpu", UNI_OPT_FLAG, &o.cpu, NULL,
 			"by CPU, not by thread; a trace.csv does not tell CPUs unless parse-trace "

@@ -14,8 +14,8 @@ static const struct uni_opt *list_uk_trace_ctf_options(void)
 		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FOLDER",
 			"folder to make (default tracefile.ctf)", "FILE", NULL },
 		{ 'e', "image", UNI_OPT_STR, &o.a.image, "ELF",
-			"the guest's image with debug data (.dbg): needed for a TARGET; of a FILE, "
-			"its definitions count instead of the file's",
+			"the guest's image with debug data (.dbg): needed for a "
+			"TARGET; for a FILE, its definitions replace the file's",
 			"FILE", NULL },
 		UNI_UKTRACE_OPTIONS(o.a),
 		UNI_OPT_FORCE,

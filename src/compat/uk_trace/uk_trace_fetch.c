@@ -125,7 +125,8 @@ static int run_uk_trace_fetch(const struct uni_cmd_ctx *ctx, struct uni_err *err
 const struct uni_cmd uni_uk_trace_fetch = {
 	.name = "fetch",
 	.operands = "IMAGE",
-	.summary = "save a guest's trace buffer, with what is needed to read it",
+	.summary = "save a guest's trace buffer, with the definitions that are needed to "
+		   "read it",
 	.details = "IMAGE is the guest's image with debug data (.dbg): it has the tracepoints' "
 		   "definitions.\n"
 		   "The file is one that Unikraft's own `uk-trace list` reads as well.",

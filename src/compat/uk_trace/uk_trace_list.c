@@ -14,10 +14,10 @@ static const struct uni_opt *list_uk_trace_list_options(void)
 			"a line \"TIME NAME: MESSAGE\" for each record, no table", NULL, NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "as JSON", NULL, NULL },
 		{ 0, "definitions", UNI_OPT_FLAG, &o.definitions, NULL,
-			"the tracepoints that there are, not what was recorded", NULL, NULL },
+			"list the tracepoints, not their records", NULL, NULL },
 		{ 'e', "image", UNI_OPT_STR, &o.a.image, "ELF",
-			"the guest's image with debug data (.dbg): needed for a TARGET; of a FILE, "
-			"its definitions count instead of the file's",
+			"the guest's image with debug data (.dbg): needed for a "
+			"TARGET; for a FILE, its definitions replace the file's",
 			"FILE", NULL },
 		UNI_UKTRACE_OPTIONS(o.a),
 		UNI_OPT_FORCE,
@@ -75,13 +75,12 @@ static int run_uk_trace_list(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 const struct uni_cmd uni_uk_trace_list = {
 	.name = "list",
 	.operands = "[FILE|TARGET|IMAGE]",
-	.summary = "what tracepoints recorded: of a trace file, or a guest now",
-	.details =
-		"FILE is what `fetch` saved, or Unikraft's own uk-trace or `uk trace save` in gdb "
-		"(default\n"
-		"tracefile, - is standard input). A TARGET is read as it runs, stands, or lies in "
-		"a core file.\n"
-		"Of an IMAGE its tracepoints are listed.",
+	.summary = "print the records of tracepoints, from a trace file or a guest",
+	.details = "FILE comes from `fetch`, from Unikraft's own uk-trace, or from "
+		   "`uk trace save` in gdb (default\n"
+		   "tracefile, - is standard input). A TARGET may be running, "
+		   "paused, or a core file. For an\n"
+		   "IMAGE, the command lists its tracepoints.",
 	.examples = "  uniscope compat uk-trace list tracefile\n"
 		    "  uniscope compat uk-trace list kvm:pid=4121 -e app_qemu-x86_64.dbg\n"
 		    "  uniscope compat uk-trace list core:file=vm.core -e app_qemu-x86_64.dbg "

@@ -21,7 +21,7 @@ static const struct uni_opt *list_symbolize_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE",
-			"where to; - is standard output (default -)", "FILE", NULL },
+			"file to write; - is standard output (default -)", "FILE", NULL },
 		{ 0, "as-is", UNI_OPT_FLAG, &o.as_is, NULL,
 			"look callers up at the return address itself, as the old tool did, not at "
 			"the call before it",
@@ -71,12 +71,12 @@ const struct uni_cmd uni_cmd_symbolize = {
 	.operands = "SYMS TRACE",
 	.reads_only = true,
 	.summary = "put names into uniprof's stack traces, as its symbolize did",
-	.details = "SYMS is a table as `nm -n` prints it, an ELF image or a .usym; TRACE is what "
-		   "uniprof\n"
-		   "wrote, - is standard input. A trace that was broken off keeps its place and "
-		   "counts: its\n"
-		   "outermost frame is [truncated]. What is no part of a trace goes to standard "
-		   "error.",
+	.details = "SYMS is a table as `nm -n` prints it, an ELF image or a .usym; TRACE is "
+		   "the output\n"
+		   "of uniprof; - is standard input. A trace that was broken off keeps its "
+		   "place and counts:\n"
+		   "its outermost frame is [truncated]. Lines that are no part of a trace "
+		   "go to standard error.",
 	.examples =
 		"  uniscope compat symbolize app.syms app-stacktrace > app-stacktrace.syms\n"
 		"  uniscope compat uniprof -F 100 -T 60 - 3 | uniscope compat symbolize app.dbg -",

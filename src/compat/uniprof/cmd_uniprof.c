@@ -148,13 +148,13 @@ const struct uni_cmd uni_cmd_uniprof = {
 	.name = "uniprof",
 	.operands = "OUT TARGET",
 	.summary = "write stack traces of a guest in uniprof's text, as it did",
-	.details = "OUT is a file, or - for standard output. TARGET is a Xen domain's number, or "
-		   "any target\n"
-		   "as of `uniscope record`. The text is uniprof's; what it got wrong is not "
-		   "repeated: the\n"
-		   "outermost caller is there, the guest runs on whatever happens to us, and "
-		   "everything that\n"
-		   "is no trace goes to standard error.",
+	.details = "OUT is a file, or - for standard output. TARGET is a Xen domain's "
+		   "number, or any target\n"
+		   "as of `uniscope record`. The text is uniprof's, without its errors: the "
+		   "outermost caller\n"
+		   "is there, and everything that is no trace goes to standard error. The "
+		   "guest runs on,\n"
+		   "whatever happens to uniscope.",
 	.examples = "  uniscope compat uniprof -F 100 -T 60 app-stacktrace 3\n"
 		    "  uniscope compat uniprof -F 100 -T 60 -E app.dbg - kvm:pid=4121",
 	.min_operands = 0,

@@ -42,7 +42,9 @@ static const struct uni_opt *list_xenctx_options(void)
 			"pointer's (default 1)",
 			NULL, NULL },
 		{ 'b', "bytes-per-line", UNI_OPT_U64, &o.x.bytes_per_line, "N",
-			"of dumps: 4 to 128, made whole words of 8 (default 32)", NULL, NULL },
+			"bytes of a dump's line: 4 to 128, rounded up to words "
+			"of 8 (default 32)",
+			NULL, NULL },
 		{ 'l', "lines", UNI_OPT_STR, &o.lines, "N|all",
 			"lines of the stack, and of -m (default 5)", "all", NULL },
 		{ 'D', "decode-as-ascii", UNI_OPT_FLAG, &o.x.ascii, NULL,
@@ -187,12 +189,11 @@ const struct uni_cmd uni_cmd_xenctx = {
 	.name = "xenctx",
 	.operands = "TARGET [VCPU]",
 	.summary = "print registers, code and stack of a vCPU, as xenctx does",
-	.details = "TARGET is a Xen domain's number, or any target as of `uniscope stacks`; VCPU "
-		   "is 0 unless\n"
-		   "given. The guest is held for the moment of reading, unless --no-pause is "
-		   "given. The call trace is found by "
-		   "unwinding;\n"
-		   "what was guessed is marked with a question mark.",
+	.details = "TARGET is a Xen domain's number, or any target as of `uniscope stacks`; "
+		   "VCPU is 0 unless\n"
+		   "given. The guest is held only while it is read, unless --no-pause is "
+		   "given. The call trace is\n"
+		   "found by unwinding. A question mark behind a name marks a guess.",
 	.examples = "  uniscope compat xenctx 3\n"
 		    "  uniscope compat xenctx -f -C -s app.syms 3\n"
 		    "  uniscope compat xenctx -S -t kvm:pid=4121 1",

@@ -117,9 +117,9 @@ static int read_folder(const char *path, const struct uni_import_opts *opts, str
 const struct uni_importer uni_importer_mirage = {
 	.name = "mirage",
 	.summary = "threads and promises as MirageOS traces them: the time that each ran",
-	.lost = "a profile has of it how long threads and promises ran, and pauses: who waited, "
-		"and for what, is shown by `uniscope trace findings` and `report --html`, and "
-		"written by `export -f mirage`",
+	.lost = "a profile has only the running times of threads and promises, and "
+		"pauses. `uniscope trace findings`, `report --html` and `export -f "
+		"mirage` also have the waits",
 	.far = true,
 	.gives = UNI_GIVES_PROMISES,
 	.sniff = sniff_mirage,

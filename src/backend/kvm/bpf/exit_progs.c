@@ -46,7 +46,7 @@ static int load_exit_progs(
 	map = mmap(NULL, EXITS_LEN, PROT_READ | PROT_WRITE, MAP_SHARED,
 		bpf_map__fd(bpf_object__find_map_by_name(p->obj, "exits")), 0);
 	if (map == MAP_FAILED)
-		return uni_err_set(err, UNI_ENOMEM, "cannot map what is kept of VM exits");
+		return uni_err_set(err, UNI_ENOMEM, "cannot map the table of VM exits");
 	p->exit = map;
 	return 0;
 }
