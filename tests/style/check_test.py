@@ -110,6 +110,8 @@ SPEAKS = {
     "a.c": ("/* %s */", "/*\n * Short.\n * %s\n */", "int a; /* %s */", "// Short.\n// %s", "/* - one\n * - %s */",
             "/*\n *   a   drawn line\n * %s\n */"),
     "a.h": ("int a; // %s",),
+    "src/cli/a.c": ('uni_note("%s");', 'uni_note("short: "\n\t"Short. " PRIu64 " %s\\n");', '/* %s */'),
+    "src/app/a.h": ('#define HELP "Short. " \\\n\t"%s"',),
     "a.S": ("\tnop /* %s */",),
     "a.ts": ("// %s", "const s = 'x'; // %s", "/** %s */"),
     "a.py": ("# %s", 'x = "#"  # %s', '"""%s"""', '"""Short.\n\n    drawn\n%s"""', "#!/usr/bin/env python3\n# %s"),
@@ -122,6 +124,8 @@ SPEAKS = {
 BAD = [LONG] + [w + " the reader sees." for w in ("Of", "Who", "Whose", "What", "Where")]
 # Not a sentence, or not in the language of its kind.
 SILENT = {
+    "src/cli/a.c": ('e = "  uniscope %s\\n  uniscope x";',
+                    'm = "typealias { %s } := u8;";'),
     "a.c": ('puts("%s");', "/*\n *   drawn   %s\n */", "/* Shown:\n *\t%s */"),
     "a.py": ('x = "# %s"', "x = '''\n%s\n'''"),
     "a.sh": ("echo '# %s'", 'echo " # %s"', "# a.sh FILE: short. Then   %s"),

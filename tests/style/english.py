@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Sentences of comments, documents and man pages that are hard to read.
+"""Sentences of comments, documents, man pages and messages that are hard to read.
 
 A program can see two things: a sentence of more than 25 words, and one that begins with Of, Who, Whose, What or Where.
 A question may begin so. Code, headings and drawn lines (indented, or in columns) are no sentences."""
@@ -8,8 +8,11 @@ import re
 WORDS_MAX = 25
 FIRST = re.compile(r"(Of|Who|Whose|What|Where)\b")
 WORD = re.compile(r"\S*[A-Za-z]\S*")
-C_TOKEN = re.compile(r""""(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|/\*.*?\*/"""
+STRING = r'"(?:\\.|[^"\\\n])*"'
+# A literal, with those that the compiler appends to it; or a comment.
+C_TOKEN = re.compile(STRING + r'(?:(?:\s|\\\n)*(?:PRI\w+\s*)?' + STRING + r""")*|'(?:\\.|[^'\\\n])*'|/\*.*?\*/"""
                      r"|(?<![:\w])//[^\n]*(?:\n[ \t]*//[^\n]*)*", re.S)
+ESCAPE = {"n": "\n", "t": "\t", '"': '"', "\\": "\\"}
 DRAWN = re.compile(r"^ {2,}|\S {3,}\S|\S\t+\S")
 ITEM = re.compile(r"\s*(?:[-*]|\d+\.)\s+")
 # A number that ends a sentence may begin a line; an item of a list comes behind another one, or is the first.
@@ -43,13 +46,23 @@ def dedent(text):
     return first.strip() + "\n" + "\n".join(l[depth:] for l in rest.split("\n"))
 
 
-def of_c(text):
+def is_message(text):
+    """Neither an example of commands nor text in another language."""
+    return "{" not in text and not re.fullmatch(r"(\s*uniscope [^\n]*){2,}", text)
+
+
+def of_c(text, messages=False):
     for m in C_TOKEN.finditer(text):
         body, line = m.group(0), text.count("\n", 0, m.start()) + 1
         if body.startswith("/*"):
             body = re.sub(r"^[ \t]*\*?", "", body[2:-2], flags=re.M)
         elif body.startswith("//"):
             body = re.sub(r"^[ \t]*//", "", body, flags=re.M)
+        elif body.startswith('"') and messages:
+            body = " " + re.sub(r'"(?:\s|\\\n)*(?:PRI\w+\s*)?"', "", body)[1:-1]
+            body = re.sub(r"\\(.)", lambda e: ESCAPE.get(e.group(1), " "), body)
+            if not is_message(body):
+                continue
         else:
             continue
         yield from paragraphs(line, re.sub(r"^ ", "", body.expandtabs(8), flags=re.M))
@@ -92,6 +105,8 @@ def of_markdown(text):
         yield n, c.strip()
 
 
+# Their literals are in exported files, which stay as they are.
+EXPORTED = {"src/format/firefox/exits.c"}
 FONTS = ("B", "BR", "I", "IR", "RB", "RI", "BI", "IB", "R")
 
 
@@ -135,8 +150,10 @@ def sentences(text):
 
 
 def offences(path, text):
-    """(line, what is wrong, sentence) of a file's text."""
+    """(line, what is wrong, sentence) of a file's text; its path begins at the source folder."""
     kind = KINDS.get(path.suffix) or (of_script if re.match(r"#!.*\b(sh|bash|python3)\b", text) else None)
+    if kind == of_c and path.parts[0] == "src" and path.as_posix() not in EXPORTED:
+        kind = lambda c: of_c(c, messages=True)
     for line, paragraph in kind(text) if kind else ():
         for s in sentences(paragraph):
             first = FIRST.match(s)
