@@ -85,7 +85,7 @@ def relay(pipe):
 
 
 def session_weigh():
-    """Meson starts each test in a session of its own. Where Linux has autogroups, it weighs sessions against each other, and a nice
+    """Meson starts each test in a session of its own. Linux with autogroups weighs sessions against each other. A nice
     value counts among the processes of one. So the session gets the value that this process has."""
     try:
         with open("/proc/self/autogroup", "w", encoding="latin-1") as f:

@@ -147,7 +147,7 @@ class Judge:
                 self.objects.setdefault(str(path.relative_to(TREE)), []).append(entry["output"])
 
     def code_of(self, outputs):
-        """What is in the objects besides debug data."""
+        """The content of the objects without debug data."""
         stripped, ret = BUILD / "stripped", hashlib.sha256()
         for output in outputs:
             subprocess.run(["objcopy", "--strip-debug", "--remove-section=.note.gnu.build-id", BUILD / output, stripped],

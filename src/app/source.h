@@ -69,9 +69,8 @@ struct uni_source_args {
 		{ 0, "on-cpu", UNI_OPT_FLAG, &(a).on_cpu, NULL,                                   \
 			"only the guest's time on a CPU (the default)", NULL, NULL },             \
 		{ 0, "all-time", UNI_OPT_FLAG, &(a).all_time, NULL,                               \
-			"also the time in which a vCPU was idle, the host worked for the guest "  \
-			"or ran something else, and threads that were on no vCPU: [idle], "       \
-			"[kvm], [vmm], [stolen], [ready], [blocked], [sleeping], [waiting]",      \
+			"also other time: of vCPUs [idle], [kvm], [vmm], [stolen]; of threads "   \
+			"that were on no vCPU [ready], [blocked], [sleeping], [waiting]",         \
 			NULL, NULL },                                                             \
 		{ 0, "off-cpu", UNI_OPT_FLAG, &(a).off_cpu, NULL,                                 \
 			"only threads that were on no vCPU: what each waits for, below its name " \

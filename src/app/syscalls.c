@@ -436,8 +436,8 @@ static int read_guest(struct input *in, const char *target, struct uni_err *err)
 	why = *err;
 	return uni_err_set(err, UNI_ENOENT,
 		"%.300s. As it is, a guest shows its system calls if Nanos prints them "
-		"(debugsyscalls in its manifest) or Unikraft keeps them (tracepoints); `uniscope "
-		"run --exact` counts the functions that answer them, under QEMU's TCG",
+		"(debugsyscalls in its manifest) or Unikraft keeps them (tracepoints). "
+		"`uniscope run --exact` counts the functions that answer them, under QEMU's TCG",
 		why.msg);
 }
 

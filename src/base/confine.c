@@ -22,7 +22,7 @@
 
 #define OUTPUTS_MAX 16
 
-/* Of newer kernels than the headers that we are built with: the number of rights by version. */
+/* Rights that newer kernels know than the headers that we are built with, by version. */
 #define TRUNCATE (1ULL << 14) /* version 3 */
 #define IN_FILE	 (LANDLOCK_ACCESS_FS_WRITE_FILE | TRUNCATE)
 #define IN_FOLDER                                                                   \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a process may still do to the system: which system calls, and where it may write. */
+/* Limits what a process may still do to the system: which system calls, and where it writes. */
 #ifndef UNI_BASE_CONFINE_H
 #define UNI_BASE_CONFINE_H
 

@@ -44,7 +44,7 @@ struct door_reply {
 
 #define NAP_NS 10000000
 
-/* Of the worker: the way to its opener. One thread asks at a time. */
+/* The worker's way to its opener. One thread asks at a time. */
 static int opener = -1;
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 

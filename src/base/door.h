@@ -2,11 +2,11 @@
 /*
  * Files by name, also for a process that gave up root's rights (base/privilege.h). Such a process,
  * the worker, asks a child for them: the opener, which kept the right to use its users' files. The
- * opener is small and reads no file. What the opener may write is limited by base/confine.h.
+ * opener is small and reads no file. base/confine.h limits what it writes.
  *
  * The functions are the system calls of the same name, with their results and errno. Without an
- * opener, they are nothing else. What the worker made itself (a folder for temporary files) it
- * uses by itself.
+ * opener, they are nothing else. The worker uses by itself what it made itself (a folder
+ * for temporary files).
  */
 #ifndef UNI_BASE_DOOR_H
 #define UNI_BASE_DOOR_H

@@ -23,9 +23,8 @@ static const struct uni_opt *list_diff_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 0, "of", UNI_OPT_STR, &o.args.of, "WHAT",
-			"what is compared: time (the guest's on a CPU, the default), wall (idle, "
-			"the host's and stolen time too), waiting (of threads that were on no "
-			"vCPU), exits (their number)",
+			"what is compared: time on a CPU (the default), wall (also idle, the "
+			"host's and stolen time), waiting (threads on no vCPU), exits (number)",
 			UNI_DIFFING_OF, NULL },
 		{ 0, "threshold", UNI_OPT_DOUBLE, &o.threshold, "POINTS",
 			"smaller changes of a share, in percentage points, are no changes "

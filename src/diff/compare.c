@@ -77,7 +77,7 @@ static void row_add(struct comparing *c, size_t function)
 
 /*
  * How much of the error budget a test gets. A function that becomes slower by a certain part moves
- * its z by the root of its share, so that large ones are given more than small ones.
+ * its z by the root of its share. So large ones are given more than small ones.
  */
 static double test_weight(const struct uni_change *v)
 {

@@ -94,7 +94,7 @@ struct uni_gmem *uni_as_gmem(struct uni_as *as);
 extern const struct uni_as_budget uni_as_budget_default;
 /*
  * The same for reading once, as at attach: 1 s of CPU time. A busy host may take the CPU away from
- * us for longer than any limit, and that must not look like memory that cannot be read.
+ * us for longer than any limit. That must not look like memory that cannot be read.
  */
 extern const struct uni_as_budget uni_as_budget_once;
 

@@ -57,8 +57,8 @@ static void add_scope_name(Dwarf_Die *die, struct uni_strbuf *ret)
 	}
 }
 
-/* The name in its namespaces and classes: compilers give no linkage name to what no other file
- * sees, such as a function of an anonymous namespace. */
+/* The name in its namespaces and classes. Compilers give no linkage name to a function that no
+ * other file sees, such as one of an anonymous namespace. */
 static void add_scopes(struct uni_debug *d, Dwarf_Die *die, struct uni_strbuf *ret)
 {
 	Dwarf_Off offset = dwarf_dieoffset(die);

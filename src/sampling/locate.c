@@ -408,7 +408,7 @@ int uni_search_begin(const struct uni_locate_args *args, const struct uni_locate
 	if (uni_gmem_granule(args->gmem) != UNI_GMEM_GRANULE_MAX)
 		return uni_err_set(err, UNI_ENOTSUP,
 			"the guest's memory is reached by packets, which is too slow to look for "
-			"images in it: run uniscope where the VMM runs, as its user");
+			"images in it. Run uniscope where the VMM runs, as its user");
 	rc = uni_as_create(args->gmem, &uni_as_budget_once, &s->as, err);
 	if (rc != 0)
 		return rc;

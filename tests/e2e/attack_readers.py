@@ -64,7 +64,7 @@ def children(pid):
 
 
 def rights_of(program, args, fifo, **more):
-    """Of the worker and of its children, while it waits for the first byte."""
+    """The rights of the worker and of its children, while it waits for the first byte."""
     args = [{"FILE": fifo, "SYMS": f"{fifo}.syms"}.get(a, a) for a in args]
     # pylint: disable=consider-using-with
     p = subprocess.Popen([program, *args, *([] if fifo in args else [fifo])], stdin=subprocess.DEVNULL,
@@ -133,7 +133,7 @@ def is_roots(path, kind=stat.S_ISREG):
 
 
 def root_reads_and_writes(top):
-    """What root asks for is there, is root's, and is complete."""
+    """A file that root asks for is there, is root's, and is complete."""
     s = session(top, OTHER)
     out = f"{top}/private"
     folded = good(["export", "-f", "folded", "--force", s])

@@ -90,7 +90,7 @@ static void expect_shown(const struct uni_place *p, const char *want)
 		assert_string_equal(p->function, want);
 }
 
-/* What has no linkage name has its namespaces and classes from the tree of the debug data. */
+/* A function without linkage name has its namespaces and classes from the debug data's tree. */
 static void inlined_names_have_their_scope(void **state)
 {
 	static const char *const names[] = { "scoped-gcc", "scoped-clang" };

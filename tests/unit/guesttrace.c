@@ -159,7 +159,7 @@ static void open_sub_buffers_are_passed_over(void **state)
 	trace_end(&m);
 }
 
-/* What was interrupted while it wrote a record has its sub-buffer, however often the ring goes
+/* A writer that was interrupted in a record keeps its sub-buffer, however often the ring goes
  * round meanwhile. */
 static void open_sub_buffers_are_not_overwritten(void **state)
 {

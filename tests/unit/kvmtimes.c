@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where a vCPU spent its time, from made-up counts of the kernel side. What no sample tells is not
- * told.
+ * The time of a vCPU by state, from made-up counts of the kernel side. Nothing is told that no
+ * sample tells.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -528,7 +528,7 @@ static void watches_hold_first_and_last(void **state)
 	free(w[0].last);
 }
 
-/* What a guest had in it a second before it ended is known. */
+/* The content of a guest a second before it ended is known. */
 static void watches_are_refreshed(void **state)
 {
 	struct bench *b = *state;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh disable=SC2154
 # limit: 600
-# SIGKILL of each command in a state that it is seen to be in: the guest runs on, and nothing of ours stays in the kernel.
+# SIGKILL of each command in a state that is seen. The guest runs on, and nothing of ours stays in the kernel.
 beats() { # does the guest print its line of each second?
 	lines=$(wc -l <"/tmp/$name.log")
 	wait_for 20 more_lines && kill -0 "$pid"
