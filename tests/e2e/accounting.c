@@ -99,7 +99,8 @@ static struct shares truth(const struct counters *a, const struct counters *b)
 
 static struct shares of_times(const struct uni_vcpu_times *t)
 {
-	double wall = (double)(t->guest_ns + t->kvm_ns + t->vmm_ns + t->idle_ns + t->stolen_ns);
+	double wall = (double)(t->guest_ns + t->kvm_ns + t->vmm_ns + t->unsampled_ns + t->idle_ns +
+			       t->stolen_ns);
 
 	return (struct shares){ .inside = (double)(t->guest_ns + t->kvm_ns) / wall,
 		.vmm = (double)t->vmm_ns / wall,

@@ -89,7 +89,7 @@ guest = of("s.uniscope/session.json")["guests"][0]
 st = guest["statistics"]
 print(guest["nr_vcpus"], len(st["vcpus"]), st["lost"], st["weight"])
 assert guest["nr_vcpus"] == 2 and len(st["vcpus"]) == 2 and st["lost"] == 0
-assert st["vcpus"][1]["guest_ns"] > 0
+assert st["vcpus"][1]["guest_ns"] + st["vcpus"][1].get("unsampled_ns", 0) > 0
 assert of("all.json")["total"] == st["weight"]
 assert 0 < of("one.json")["total"] < st["weight"]
 END

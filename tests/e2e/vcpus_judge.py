@@ -105,7 +105,7 @@ def sampled(folded, session, nr):
         return
     assert len(times) == nr, len(times)
     for vcpu, t in enumerate(times):
-        told = sum(t[k] for k in ("guest_ns", "kvm_ns", "vmm_ns", "idle_ns", "stolen_ns"))
+        told = sum(t.get(k, 0) for k in ("guest_ns", "kvm_ns", "vmm_ns", "unsampled_ns", "idle_ns", "stolen_ns"))
         # All stand halted; and its samples stand for the time that is told of it.
         assert t["idle_ns"] > told / 2, (vcpu, t)
         assert abs(sums[vcpu] - told * doc["frequency_hz"] / 1e9) <= 2, (vcpu, sums[vcpu], t)
