@@ -223,6 +223,12 @@ static void address_of_mmio(void **state)
 	entry(20);
 	assert_seen("ept-misconfig write 0xd0000010", true, 1, 10);
 	assert_seen("ept-misconfig write 0xfee000b0", false, 1, 20);
+	/* SVM gives the address, but not the size. */
+	leaves(UNI_KVM_ISA_SVM, 0x400, 8 | 2, 0xd0000010, 1);
+	returns(&run, 0);
+	entry(30);
+	assert_seen("npf write 0xd0000010", true, 1, 30);
+	assert_int_equal(k.sum_key[2].how & UNI_BPF_EXIT_SIZE_MASK, 4);
 }
 
 static void numbers_from_registers(void **state)

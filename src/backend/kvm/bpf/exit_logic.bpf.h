@@ -121,10 +121,17 @@ static __always_inline void uni_exit_begin(const struct uni_exit_place *p,
 /* Adds facts about the exit in progress that were learnt only later. */
 static __always_inline void uni_exit_more(struct uni_bpf_exit *x, const struct uni_exit_what *w)
 {
-	if ((x->key.what & 0xf) != UNI_EXIT_INFO_NONE || w->info_kind == UNI_EXIT_INFO_NONE)
+	u8 what = w->info_kind | (u8)(w->access << 4);
+
+	if (w->info_kind == UNI_EXIT_INFO_NONE)
+		return;
+	/* SVM's page fault gives all but the size. */
+	if ((x->key.what & 0xf) != UNI_EXIT_INFO_NONE &&
+		(x->key.what != what || x->key.info != w->info ||
+			(x->key.how & UNI_BPF_EXIT_SIZE_MASK) != 0))
 		return;
 	x->key.info = w->info;
-	x->key.what = w->info_kind | (u8)(w->access << 4);
+	x->key.what = what;
 	x->key.how = (x->key.how & UNI_BPF_EXIT_USERSPACE) | (w->size & UNI_BPF_EXIT_SIZE_MASK);
 }
 
