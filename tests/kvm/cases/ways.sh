@@ -12,8 +12,8 @@ verifies() {
 	cat "$out/verifier"
 	return $status
 }
-backend() {
-	e2e-kvm-lab >"$T/backend"
+backend() { # PROGRAM
+	"$1" >"$T/backend"
 	status=$?
 	grep -v '^ok' "$T/backend"
 	return $status
@@ -24,7 +24,8 @@ check 'doctor' ask_doctor
 for way in kvm kvm-bpf kvm-exits; do
 	check "doctor: $way" doctor_says ok $way
 done
-check 'small VMMs, awkward ones too: e2e-kvm' backend
+check 'small VMMs, awkward ones too: e2e-kvm' backend e2e-kvm-lab
+check 'a VMM that counts and times its own exits: kvm_exits' backend kvm_exits-lab
 check 'a guest starts' start shares
 check 'ls: kvm-bpf' ls_says kvm-bpf
 check 'record: never stopped' shows 'pauses none: the guest was never stopped' \
