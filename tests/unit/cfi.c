@@ -474,9 +474,38 @@ static void cut_anywhere(void **state)
 	}
 }
 
+/* A row holds from its first byte to the next row's, across buckets and in them. */
+static void each_address_has_its_row(void **state)
+{
+	static const struct uni_cfi_row row[] = { { 0, 1 }, { 3, 2 }, { 0x12, 3 }, { 0x28, 0 },
+		{ 0x2a, 1 }, { 0x30, 0 } };
+	static const uint32_t bucket[] = { 0, 1, 2 };
+	static const struct uni_cfi_rule rule[4];
+	const struct uni_cfi_table t = { .base = 0x1000,
+		.row = row,
+		.bucket = bucket,
+		.rule = rule,
+		.nr_rows = 6,
+		.nr_buckets = 3,
+		.nr_rules = 4,
+		.size = 0x30,
+		.shift = 4 };
+
+	for (uint64_t pc = 0xff0; pc < 0x1040; pc++) {
+		uint32_t want = 0;
+
+		for (size_t i = 0; i < 6; i++) {
+			if (pc >= t.base && pc - t.base >= row[i].start)
+				want = row[i].rule;
+		}
+		assert_ptr_equal(uni_cfi_find(&t, pc), want != 0 ? &rule[want] : NULL);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_address_has_its_row),
 		cmocka_unit_test(rows_of_a_function),
 		cmocka_unit_test(ways_to_advance),
 		cmocka_unit_test(all_the_rules),
