@@ -75,6 +75,7 @@ goes_on() {
 	END
 }
 
+# WAY is pause or bpf.
 restarted() { # WAY
 	first && follow "$1" || return 1
 	end_guest
@@ -121,7 +122,7 @@ another_image() {
 in_time() { # nobody comes: the recording ends when it would have, and is kept
 	first || return 1
 	rm -rf "$T/f.uniscope"
-	"$U" record "$name" --follow -d 6 -o "$T/f.uniscope" >"$T/out" 2>&1 &
+	"$U" record "$name" --follow -d 3 -o "$T/f.uniscope" >"$T/out" 2>&1 &
 	run=$!
 	wait_for 60 test -s "$T/f.uniscope/guest-0/samples-vcpu0"
 	end_guest
@@ -139,10 +140,12 @@ usage() {
 }
 
 check 'what it goes with' usage
-for method in pause $(case $ways in *bpf*) echo bpf ;; esac); do
-	check "a restart, $method" restarted "$method"
-	check "a restored state, $method" restored "$method"
-	check "an upgrade of the VMM, $method" upgraded "$method"
+moves='restarted,pause restored,pause upgraded,pause'
+case $ways in
+*bpf*) moves="$moves restarted,bpf restored,bpf upgraded,bpf" ;;
+esac
+for move in $(by_default 'restarted,bpf restored,pause upgraded,bpf' "$moves"); do
+	check "$move" "${move%,*}" "${move#*,}"
 done
 check 'another image' another_image
 check 'nobody comes' in_time

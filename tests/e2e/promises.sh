@@ -236,7 +236,7 @@ image=$BUILD/lab/trace/trace-arp-gcc-fp.elf
 mkdir "$T/tmp"
 chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
 	echo '# no chromium: pages are not looked at'
-for accel in $accels; do
+for accel in $(by_default tcg "$accels"); do
 	for run in bad good; do
 		append="promises=1 bad=$([ $run = bad ] && echo 1 || echo 0)"
 		if boot_waiting "$accel" 1 "$image" "$append" --qmp "$T/qmp"; then
@@ -291,7 +291,7 @@ hangs_already() {
 			{ cat "$T/why" "$T/bt.err"; return 1; }
 	done
 }
-for accel in $accels; do
+for accel in $(by_default kvm "$accels"); do
 	check "$accel: a guest that hangs already" hangs_already
 done
 # A guest that gives no names: those of its thread list are taken.

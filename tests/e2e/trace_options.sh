@@ -317,15 +317,18 @@ killed() {
 }
 
 for accel in $accels; do
-	check "$accel: everything is traced while the second vCPU starts" everything
-	check "$accel: a thousand functions, on and off, twice" thousand
-	check "$accel: a ring that is set up late" late
-	check "$accel: arguments and values" arguments
-	check "$accel: a dump is of the last session, or of all" modes
-	check "$accel: a function freezes it" freezes
+	# What the guest's own tracer does is the same under each: by default it is looked at where guests are fast.
+	if [ -n "${UNISCOPE_ALL-}" ] || [ "$accel" = tcg ]; then
+		check "$accel: everything is traced while the second vCPU starts" everything
+		check "$accel: a thousand functions, on and off, twice" thousand
+		check "$accel: a ring that is set up late" late
+		check "$accel: arguments and values" arguments
+		check "$accel: a dump is of the last session, or of all" modes
+		check "$accel: a function freezes it" freezes
+		check "$accel: a full ring has the beginning" full
+	fi
 	check "$accel: the trace of a dead guest" of_the_dead
 	check "$accel: one tracer at a time" one_tracer
-	check "$accel: a full ring has the beginning" full
 	check "$accel: a guest that is killed" killed
 	[ "$accel" = tcg ] || continue # the guest's own work
 	check "$accel: functions by pattern" by_pattern
