@@ -86,7 +86,7 @@ static _Noreturn void guard_guest(int watch, int owner, int guard, char **argv, 
 	ssize_t n;
 	char c;
 
-	uni_helper_begin("uni-guardian", fd, uni_array_len(fd));
+	uni_helper_begin("uni-unpatch", fd, uni_array_len(fd));
 	do
 		n = read(fd[0], &c, 1);
 	while (n < 0 && errno == EINTR);

@@ -82,11 +82,50 @@ static void the_dead_own_nothing(void **state)
 	(void)close(line[1]);
 }
 
+/* The guardian of a tracer that died has a copy of its lock: the next one waits for that. */
+static void a_guardian_is_waited_for(void **state)
+{
+	const struct uni_target_info a = { .pid = getpid() };
+	int ready[2], over[2], died[2], fd, pid;
+	struct uni_err err;
+	char byte = 0;
+
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(over), 0);
+	assert_int_equal(pipe(died), 0);
+	pid = fork();
+	if (pid == 0) {
+		byte = own(&a, "x", &err) >= 0;
+		if (fork() == 0) {
+			(void)close(died[1]);
+			(void)!write(ready[1], &byte, 1);
+			(void)!read(died[0], &byte, 1);
+			(void)usleep(50000);
+			(void)!write(over[1], "", 1);
+			_exit(0);
+		}
+		for (;;)
+			(void)pause();
+	}
+	assert_true(pid > 0);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_int_equal(byte, 1);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	(void)close(died[1]);
+	fd = own(&a, "x", &err);
+	assert_true(fd >= 0);
+	(void)close(over[1]);
+	assert_int_equal(read(over[0], &byte, 1), 1);
+	(void)close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_guest_has_one),
 		cmocka_unit_test(the_dead_own_nothing),
+		cmocka_unit_test(a_guardian_is_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
