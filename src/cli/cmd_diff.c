@@ -12,11 +12,16 @@ enum {
 	EXIT_SLOWER = 4,
 };
 
+#define CONDITIONS_MAX 64
+
 static struct {
 	struct uni_diffing_args args;
 	double threshold, tolerance;
 	uint64_t max_rows, vcpu;
 	bool vcpu_given, json, all;
+	struct uni_opt_list fail_if;
+	struct uni_condition condition[CONDITIONS_MAX];
+	size_t nr_conditions;
 } o;
 
 static const struct uni_opt *list_diff_options(void)
@@ -33,6 +38,11 @@ static const struct uni_opt *list_diff_options(void)
 		{ 0, "tolerance", UNI_OPT_DOUBLE, &o.tolerance, "POINTS",
 			"\"the same\" is said if no share can have moved by more (default 5)", NULL,
 			NULL },
+		{ 0, "fail-if", UNI_OPT_LIST, &o.fail_if, "CONDITION",
+			"'function GLOB +2pp': status 4 only if the share of such a function, by "
+			"itself or with its callees, grew by so many points; may be given several "
+			"times",
+			NULL, NULL },
 		{ 'n', "max", UNI_OPT_U64, &o.max_rows, "N",
 			"functions to list at most; 0 lists all (default 20)", NULL, NULL },
 		{ 0, "all", UNI_OPT_FLAG, &o.all, NULL, "list functions that did not change, too",
@@ -95,6 +105,34 @@ static int check_limits(struct uni_err *err)
 	return 0;
 }
 
+static int parse_conditions(const struct uni_diff_limits *limits, struct uni_err *err)
+{
+	if (o.fail_if.items.nr > CONDITIONS_MAX)
+		return uni_err_set(err, UNI_EUSAGE, "give at most %d conditions", CONDITIONS_MAX);
+	for (size_t i = 0; i < o.fail_if.items.nr; i++) {
+		int rc = uni_condition_parse(o.fail_if.items.v[i], limits, &o.condition[i], err);
+
+		if (rc != 0)
+			return rc;
+		o.nr_conditions++;
+	}
+	return 0;
+}
+
+/* The conditions decide, if there are any. */
+static int status_of_conditions(const struct uni_diffing *x, const struct uni_diff_result *r)
+{
+	enum uni_condition_result worst = UNI_CONDITION_PASSED;
+
+	for (size_t i = 0; i < o.nr_conditions; i++) {
+		uni_condition_judge(&o.condition[i], x->d, r);
+		worst = uni_max(worst, o.condition[i].result);
+	}
+	return worst == UNI_CONDITION_FAILED   ? EXIT_SLOWER
+	       : worst == UNI_CONDITION_UNSURE ? EXIT_UNSURE
+					       : UNI_EXIT_OK;
+}
+
 static int print_diff(const struct uni_diff_show *show, struct uni_err *err)
 {
 	struct uni_sink *out;
@@ -116,36 +154,48 @@ static int status_of(enum uni_verdict v)
 					 : UNI_EXIT_OK;
 }
 
+static int compare_sides(struct uni_diffing *x, const struct uni_diff_limits *limits,
+	int *status_ret, struct uni_err *err)
+{
+	struct uni_diff_result r = { 0 };
+	int rc;
+
+	if (uni_diff_compare(x->d, limits, &r) != 0)
+		return uni_err_nomem(err);
+	x->show.r = &r;
+	x->show.limits = limits;
+	x->show.max_rows = o.max_rows;
+	x->show.all = o.all;
+	x->show.condition = o.condition;
+	x->show.nr_conditions = o.nr_conditions;
+	*status_ret = o.nr_conditions != 0 ? status_of_conditions(x, &r) : status_of(r.verdict);
+	rc = print_diff(&x->show, err);
+	uni_diff_result_deinit(&r);
+	return rc;
+}
+
 static int run_diff(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_diff_limits limits;
-	struct uni_diff_result r = { 0 };
-	struct uni_diffing x;
-	int rc = choose_sides(ctx, err);
+	struct uni_diffing x = { 0 };
+	int status = UNI_EXIT_OK, rc = choose_sides(ctx, err);
 
 	if (rc == 0)
 		rc = check_limits(err);
-	if (rc != 0)
-		return uni_exit_of(rc);
-	if (o.vcpu_given)
-		o.args.src.build.filter.vcpu = (int64_t)uni_min(o.vcpu, (uint64_t)INT64_MAX);
 	limits = (struct uni_diff_limits){ .threshold = o.threshold / 100,
 		.tolerance = o.tolerance / 100 };
-	rc = uni_diffing_open(&o.args, &x, err);
-	if (rc != 0)
-		return uni_exit_of(rc);
-	if (uni_diff_compare(x.d, &limits, &r) != 0)
-		rc = uni_err_nomem(err);
-	x.show.r = &r;
-	x.show.limits = &limits;
-	x.show.max_rows = o.max_rows;
-	x.show.all = o.all;
 	if (rc == 0)
-		rc = print_diff(&x.show, err);
-	rc = rc == 0 ? status_of(r.verdict) : uni_exit_of(rc);
-	uni_diff_result_deinit(&r);
+		rc = parse_conditions(&limits, err);
+	if (o.vcpu_given)
+		o.args.src.build.filter.vcpu = (int64_t)uni_min(o.vcpu, (uint64_t)INT64_MAX);
+	if (rc == 0)
+		rc = uni_diffing_open(&o.args, &x, err);
+	if (rc == 0)
+		rc = compare_sides(&x, &limits, &status, err);
 	uni_diffing_close(&x);
-	return rc;
+	for (size_t i = 0; i < o.nr_conditions; i++)
+		uni_condition_deinit(&o.condition[i]);
+	return rc == 0 ? status : uni_exit_of(rc);
 }
 
 const struct uni_cmd uni_cmd_diff = {
@@ -159,6 +209,7 @@ const struct uni_cmd uni_cmd_diff = {
 		   "function takes a larger share.",
 	.examples = "  uniscope diff old.uniscope new.uniscope\n"
 		    "  uniscope diff --all --of exits old.uniscope new.uniscope\n"
+		    "  uniscope diff --fail-if 'function tcp_* +2pp' old.uniscope new.uniscope\n"
 		    "  uniscope diff old-*.uniscope -- new-*.uniscope\n"
 		    "  uniscope diff --json old.folded new.folded",
 	.min_operands = 1,

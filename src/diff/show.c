@@ -93,6 +93,28 @@ void uni_diff_verdict(const struct uni_diff_show *s, struct uni_strbuf *ret)
 	put_needed(s, ret);
 }
 
+static const char *const condition_words[] = {
+	[UNI_CONDITION_PASSED] = "passed",
+	[UNI_CONDITION_UNSURE] = "cannot tell",
+	[UNI_CONDITION_FAILED] = "failed",
+};
+
+static void put_condition(
+	const struct uni_diff_show *s, const struct uni_condition *c, struct uni_sink *out)
+{
+	const struct uni_change *v;
+
+	uni_sink_printf(out, "%s: %s: ", condition_words[c->result], c->text);
+	if (c->row == s->r->nr) {
+		uni_sink_puts(out, "no function with such a name has a share worth comparing\n");
+		return;
+	}
+	v = &s->r->row[c->row].value[c->column].c;
+	uni_sink_printf(out, "%s (%s) %+.2f points (95 %%: %+.2f to %+.2f)\n",
+		uni_diff_name(s->d, s->r->row[c->row].function), column_names[c->column],
+		100 * v->diff, 100 * v->low, 100 * v->high);
+}
+
 static void put_side(const struct uni_diff_show *s, enum uni_side side, struct uni_sink *out)
 {
 	const struct uni_diff_side_info *i = &s->side[side];
@@ -170,7 +192,10 @@ void uni_diff_text(const struct uni_diff_show *s, struct uni_sink *out)
 
 	uni_strbuf_init(&line);
 	uni_diff_verdict(s, &line);
-	uni_sink_printf(out, "%s\n\n", line.s);
+	uni_sink_printf(out, "%s\n", line.s);
+	for (size_t i = 0; i < s->nr_conditions; i++)
+		put_condition(s, &s->condition[i], out);
+	uni_sink_putc(out, '\n');
 	uni_strbuf_deinit(&line);
 	put_side(s, UNI_BEFORE, out);
 	put_side(s, UNI_AFTER, out);
@@ -259,6 +284,23 @@ static void put_json_functions(struct uni_json *j, const struct uni_diff_show *s
 	uni_json_array_end(j);
 }
 
+static void put_json_conditions(struct uni_json *j, const struct uni_diff_show *s)
+{
+	uni_json_key(j, "conditions");
+	uni_json_array(j);
+	for (size_t i = 0; i < s->nr_conditions; i++) {
+		const struct uni_condition *c = &s->condition[i];
+
+		uni_json_object(j);
+		uni_json_kv(str, j, "condition", c->text);
+		uni_json_kv(str, j, "result", condition_words[c->result]);
+		uni_json_kv(str, j, "function",
+			c->row < s->r->nr ? uni_diff_name(s->d, s->r->row[c->row].function) : NULL);
+		uni_json_object_end(j);
+	}
+	uni_json_array_end(j);
+}
+
 void uni_diff_json(const struct uni_diff_show *s, struct uni_sink *out)
 {
 	static const char *const verdicts[] = {
@@ -281,6 +323,7 @@ void uni_diff_json(const struct uni_diff_show *s, struct uni_sink *out)
 	uni_json_kv(str, &j, "of", s->of);
 	put_json_side(&j, s, UNI_BEFORE);
 	put_json_side(&j, s, UNI_AFTER);
+	put_json_conditions(&j, s);
 	uni_json_kv(double, &j, "threshold", s->limits->threshold);
 	uni_json_kv(double, &j, "tolerance", s->limits->tolerance);
 	uni_json_kv(double, &j, "bound", s->r->bound);

@@ -6,6 +6,7 @@
 #include "base/sink.h"
 #include "base/strbuf.h"
 #include "diff/compare.h"
+#include "diff/condition.h"
 
 /* One side in words. */
 struct uni_diff_side_info {
@@ -23,6 +24,8 @@ struct uni_diff_show {
 	const char *of;	   /* --of */
 	const char *whole; /* "the guest's time on a CPU" */
 	struct uni_diff_side_info side[UNI_SIDES];
+	const struct uni_condition *condition; /* judged */
+	size_t nr_conditions;
 	size_t max_rows; /* 0: all */
 	bool all;	 /* also rows that did not change */
 };

@@ -66,6 +66,19 @@ a = [f for f in d[\"functions\"] if f[\"name\"] == \"a\"][0][\"self\"]
 assert d[\"verdict\"] == \"larger\" and a[\"changed\"] and abs(a[\"difference\"] - 0.04) < 1e-9
 assert a[\"interval\"][0] < 0.04 < a[\"interval\"][1] and a[\"p\"] <= a[\"q\"] < 0.05"' sh "$U"
 
+check 'a condition that fails is status 4' gives 4 '^failed: function a +2pp: a (self) +4.00' --fail-if 'function a +2pp' old new
+check 'another function does not matter to it' gives 0 '^passed: function c +3pp: c' --fail-if 'function c +3pp' old new
+check 'a limit within the interval is status 3' gives 3 '^cannot tell: function a +5pp: a' --fail-if 'function a +5pp' old new
+check 'the worst of several conditions counts' gives 4 '^passed: function c' --fail-if 'function c* +3pp' --fail-if 'function ? +3pp' old new
+check 'JSON has them' sh -c '"$1" diff --json --fail-if "function a +2pp" old new | python3 -c "
+import json, sys
+assert json.load(sys.stdin)[\"conditions\"] == [{\"condition\": \"function a +2pp\", \"result\": \"failed\", \"function\": \"a\"}]"' sh "$U"
+check 'a total of unknown work cannot grow: a usage error' gives 2 'only shares can grow' --fail-if 'total +5%' old new
+for condition in 'function a +2' 'function a 2pp' 'function +2pp' 'function a+2pp' 'a +2pp' 'function a +-2pp' 'function a +nanpp' ''; do
+	check "the form of a condition is said for '$condition'" gives 2 "a condition is 'function GLOB" --fail-if "$condition" old new
+done
+check 'a limit below the threshold is refused' gives 2 'hides such changes' --fail-if 'function a +0.5pp' old new
+
 check 'one side is a usage error' gives 2 'give OLD NEW' old
 check 'three files without -- are one, too' gives 2 'give OLD NEW' old new same
 check 'an unknown --of names those there are' gives 2 'time wall waiting exits' --of speed old new

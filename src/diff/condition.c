@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "diff/condition.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FORM "a condition is 'function GLOB +NUMBERpp' (percentage points)"
+
+int uni_condition_parse(const char *text, const struct uni_diff_limits *limits,
+	struct uni_condition *ret, struct uni_err *err)
+{
+	static const char function[] = "function ";
+	const char *glob = text + strlen(function), *plus = strrchr(text, '+');
+	char *end;
+	double points;
+
+	if (strncmp(text, "total ", 6) == 0)
+		return uni_err_set(err, UNI_EUSAGE,
+			"--fail-if '%s': the recordings do not tell how much work was done, so "
+			"only "
+			"shares can grow: " FORM,
+			text);
+	if (strncmp(text, function, strlen(function)) != 0 || plus == NULL || plus < glob + 2 ||
+		plus[-1] != ' ')
+		return uni_err_set(err, UNI_EUSAGE, "--fail-if '%s': " FORM, text);
+	points = strtod(plus + 1, &end);
+	if (end == plus + 1 || strcmp(end, "pp") != 0 || !(points > 0) || points > 100)
+		return uni_err_set(err, UNI_EUSAGE, "--fail-if '%s': " FORM, text);
+	if (points / 100 < limits->threshold)
+		return uni_err_set(err, UNI_EUSAGE,
+			"--fail-if '%s': --threshold (%g points) hides such changes", text,
+			100 * limits->threshold);
+	*ret = (struct uni_condition){ .text = text,
+		.glob = strndup(glob, (size_t)(plus - 1 - glob)),
+		.limit = points / 100 };
+	return ret->glob != NULL ? 0 : uni_err_nomem(err);
+}
+
+static enum uni_condition_result judge_value(
+	const struct uni_condition *c, const struct uni_diff_value *v)
+{
+	if (v->changed && v->c.diff >= c->limit)
+		return UNI_CONDITION_FAILED;
+	return v->c.high >= c->limit ? UNI_CONDITION_UNSURE : UNI_CONDITION_PASSED;
+}
+
+void uni_condition_judge(
+	struct uni_condition *c, const struct uni_diff_sides *d, const struct uni_diff_result *r)
+{
+	double most = 0;
+
+	c->row = r->nr;
+	for (size_t i = 0; i < r->nr * UNI_COLUMNS; i++) {
+		const struct uni_diff_row *row = &r->row[i / UNI_COLUMNS];
+		const struct uni_diff_value *v = &row->value[i % UNI_COLUMNS];
+		enum uni_condition_result one;
+
+		if (!v->tested || fnmatch(c->glob, uni_diff_name(d, row->function), 0) != 0)
+			continue;
+		one = judge_value(c, v);
+		if (c->row < r->nr && (one < c->result || (one == c->result && v->c.high <= most)))
+			continue;
+		most = v->c.high;
+		c->result = one;
+		c->row = i / UNI_COLUMNS;
+		c->column = (enum uni_column)(i % UNI_COLUMNS);
+	}
+}
+
+void uni_condition_deinit(struct uni_condition *c)
+{
+	free(c->glob);
+	c->glob = NULL;
+}

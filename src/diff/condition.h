@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Conditions under which a comparison fails: "function tcp_* +2pp". */
+#ifndef UNI_DIFF_CONDITION_H
+#define UNI_DIFF_CONDITION_H
+
+#include "base/err.h"
+#include "diff/compare.h"
+
+enum uni_condition_result {
+	UNI_CONDITION_PASSED, /* no such function can have grown so much, or none was found to */
+	UNI_CONDITION_UNSURE, /* an interval reaches the limit */
+	UNI_CONDITION_FAILED, /* a function is a discovery, and grew by at least the limit */
+};
+
+struct uni_condition {
+	const char *text;
+	char *glob;
+	double limit; /* of the share, 0 to 1 */
+	enum uni_condition_result result;
+	size_t row; /* that decided; of no function: the number of rows */
+	enum uni_column column;
+};
+
+/* text is borrowed. -UNI_EUSAGE, also for limits below the threshold. */
+int uni_condition_parse(const char *text, const struct uni_diff_limits *limits,
+	struct uni_condition *ret, struct uni_err *err);
+void uni_condition_judge(
+	struct uni_condition *c, const struct uni_diff_sides *d, const struct uni_diff_result *r);
+void uni_condition_deinit(struct uni_condition *c);
+
+#endif
