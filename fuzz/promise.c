@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Events of threads and promises as a guest's ring has them: a byte for the kind, one for the
- * number of words and one for the time that passes, then the words. What becomes a record again is
- * the same record; all questions are asked of the model that they make.
+ * Events of threads and promises as a guest's ring has them. Each is a byte for the kind, one for
+ * the number of words and one for the time that passes, then the words. An event that becomes a
+ * record again is the same record. All questions are asked of the model that they make.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -7,9 +7,9 @@
 #include "app/tracing.h"
 
 /*
- * Call it before functions are switched on, and before there are threads. The guest itself holds what
- * is switched on. So the guardian does what `uniscope trace stop` does, with the same
- * options. Until it is done, it holds the locks of the guest: copies of t->owner, and of one that
+ * Call it before functions are switched on, and before there are threads. The guest itself holds
+ * what is switched on. So the guardian does what `uniscope trace stop` does, with the same options.
+ * Until it is done, it holds the locks of the guest: copies of t->owner, and of one that
  * uni_tracing_open() waits for. A guest that is reached over a line of its own has no guardian.
  */
 int uni_unpatch_begin(struct uni_tracing *t, const char *target,

@@ -39,9 +39,9 @@ static const struct uni_opt *list_diff_options(void)
 			"\"the same\" is said if no share can have moved by more (default 5)", NULL,
 			NULL },
 		{ 0, "fail-if", UNI_OPT_LIST, &o.fail_if, "CONDITION",
-			"such as 'function GLOB +2pp': status 4 only if the share of such a "
-			"function, by itself or with its callees, grew by so many points; may be "
-			"given several times",
+			"such as 'function GLOB +2pp'. The status is 4 only if the self or total "
+			"share of "
+			"such a function grew by so many points; may be given several times",
 			NULL, NULL },
 		{ 'n', "max", UNI_OPT_U64, &o.max_rows, "N",
 			"functions to list at most; 0 lists all (default 20)", NULL, NULL },

@@ -317,7 +317,7 @@ killed() {
 }
 
 for accel in $accels; do
-	# What the guest's own tracer does is the same under each: by default it is looked at where guests are fast.
+	# The guest's own tracer does the same under each: by default it is looked at where guests are fast.
 	if [ -n "${UNISCOPE_ALL-}" ] || [ "$accel" = tcg ]; then
 		check "$accel: everything is traced while the second vCPU starts" everything
 		check "$accel: a thousand functions, on and off, twice" thousand

@@ -23,7 +23,7 @@ esac
 T=$(mktemp -d)
 n=0
 want=${TRUTH_SAMPLES:-2200} least= hz=299 first=10
-# What stops nobody may look more often.
+# A way that stops nobody may look more often.
 [ "$HOW" = bpf ] && hz=599 first=5
 # A foreign architecture takes longer to get there: fewer, and wider bounds.
 [ "$HOW" = aarch64 ] && want=700 least="--min-samples 500"
