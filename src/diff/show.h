@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A comparison as text and as JSON (docs/schema/diff.json). */
+/* A comparison as text and as JSON (docs/diff.md). */
 #ifndef UNI_DIFF_SHOW_H
 #define UNI_DIFF_SHOW_H
 
