@@ -12,9 +12,9 @@ import sys
 import tempfile
 import time
 
-U, MKSESSION, PLANTED = sys.argv[1:4]
+U, MKSESSION, PLANTED = map(os.path.abspath, sys.argv[1:4])
 OTHER = 65534
-READERS = (["report"], ["export", "-f", "folded"], ["import", "-o", "/nonexistent/s"], ["serve"], ["parse-trace"],
+READERS = (["report"], ["export", "-f", "folded"], ["import", "-o", "/nonexistent/s"], ["serve", "-p", "0"], ["parse-trace"],
            ["parse-trace-fg"], ["runtime-breakdown"], ["summarize-trace"], ["symbolize", "SYMS"], ["mirage-trace-viewer"],
            ["trace", "report"], ["trace", "graph"], ["trace", "replay"], ["trace", "breakdown"], ["trace", "findings"],
            ["trace", "threads"], ["trace", "wakeups"], ["trace", "why", "FILE", "1"], ["trace", "syscalls"],

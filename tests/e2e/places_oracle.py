@@ -52,15 +52,17 @@ def flavour(name):
     return name.startswith("xen-"), "-pie-" in name, name.startswith("program-"), name.split("-")[-2:]
 
 
+SCOPES = re.compile(r"^(?:(?:\w+|\(anonymous \w+\))::)+")
 # Labels inside of functions, which llvm-symbolizer takes for functions of their own.
 LABELS = {"lab_switch_resume": "lab_switch"}
 
 
 def norm(line):
-    """Without columns, discriminators, folders, and the endings that compilers give to parts of functions."""
+    """Without columns, discriminators, folders, and the endings that compilers give to parts of functions. A function without a
+    linkage name has its namespaces and classes by us alone (unit debug)."""
     line = re.sub(r" inlined at .*| \(discriminator.*", "", line)
     line = re.sub(r"\.(cold|constprop|isra|part)(\.\d+)?", "", line)
-    line = LABELS.get(line, line)
+    line = SCOPES.sub("", LABELS.get(line, line))
     m = re.match(r"^(.*?):(\d+|\?)(:\d+)?$", line)
     return f"{m.group(1).split('/')[-1]}:{m.group(2).replace('?', '0')}" if m else line
 
