@@ -109,7 +109,7 @@ boot "$accel" "$T/lost.elf" ''
 rm "$T/lost.elf"
 check 'a guest whose image is not known: stacks' refused_by 1 'only with the guest.s image' \
 	"$U" stacks --threads "$target" -e "$T/names.txt"
-check 'and record' refused_by 1 'only with the guest.s image' \
+check 'and record' refused_by 1 'without an image' \
 	"$U" record --threads "$target" -e "$T/names.txt" -d 1 -o "$T/none.uniscope"
 boot "$accel" "$(image shares)" ''
 check 'a guest that has made no threads' no_threads
