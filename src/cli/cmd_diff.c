@@ -170,6 +170,7 @@ static int compare_sides(struct uni_diffing *x, const struct uni_diff_limits *li
 	x->show.nr_conditions = o.nr_conditions;
 	*status_ret = o.nr_conditions != 0 ? status_of_conditions(x, &r) : status_of(r.verdict);
 	rc = print_diff(&x->show, err);
+	x->show.r = NULL;
 	uni_diff_result_deinit(&r);
 	return rc;
 }

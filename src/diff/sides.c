@@ -186,7 +186,7 @@ static bool adding_begin(struct adding *a, enum uni_side side)
 		if (a->function[i] == UNI_STR_NONE)
 			return false;
 	}
-	if (!uni_vec_grow(&a->counted, a->d->functions.nr + 1))
+	if (!uni_vec_grow(&a->counted, a->d->functions.nr + 1) || a->counted.v == NULL)
 		return false;
 	memset(a->counted.v, 0, (a->d->functions.nr + 1) * sizeof(a->counted.v[0]));
 	return true;

@@ -132,14 +132,11 @@ static uint64_t first_gap(const struct uni_image *img, const struct uni_segment 
 	return at;
 }
 
+#define NAME_OF_FILE UINT32_MAX
+
 /* A symbol for each segment with code, from its first gap on. All others go before it. */
 static void add_file_names(const struct uni_image *img, struct uni_symtab *s)
 {
-	const char *path = s->names.s + s->path, *slash = strrchr(path, '/');
-	uint32_t name = (uint32_t)s->names.len;
-
-	uni_strbuf_addf(&s->names, "[%s]", slash != NULL ? slash + 1 : path);
-	uni_strbuf_addc(&s->names, '\0');
 	for (size_t i = 0; i < uni_image_nr_segments(img); i++) {
 		const struct uni_segment *seg = uni_image_segment(img, i);
 		uint64_t skip = first_gap(img, seg);
@@ -147,9 +144,31 @@ static void add_file_names(const struct uni_image *img, struct uni_symtab *s)
 		if (seg->exec && skip < seg->mem_size)
 			s->v[s->nr++] = (struct uni_symbol){ .addr = seg->vaddr + skip,
 				.size = seg->mem_size - skip,
-				.name = name,
+				.name = NAME_OF_FILE,
 				.guessed_size = true };
 	}
+}
+
+/* The names rise with the addresses, as the file's readers want them. */
+static bool copy_sym_names(const struct uni_image *img, struct uni_symtab *s)
+{
+	_cleanup_free_ char *path = strdup(s->names.s + s->path);
+	const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+
+	for (size_t i = 0; path != NULL && i < s->nr; i++) {
+		struct uni_symbol *sym = &s->v[i];
+		const char *name = sym->name != NAME_OF_FILE ? uni_image_sym_name(img, sym) : NULL;
+
+		if (s->names.len > UINT32_MAX - UNI_TEXT_MAX)
+			return false;
+		sym->name = (uint32_t)s->names.len;
+		if (name != NULL)
+			uni_strbuf_add(&s->names, name, strlen(name));
+		else
+			uni_strbuf_addf(&s->names, "[%s]", slash != NULL ? slash + 1 : path);
+		uni_strbuf_addc(&s->names, '\0');
+	}
+	return path != NULL && !uni_strbuf_failed(&s->names);
 }
 
 static int compare_symbols(const void *a, const void *b)
@@ -211,22 +230,16 @@ static bool copy_image(const struct uni_image *img, bool library, struct uni_sym
 	uni_strbuf_add(&s->names, uni_image_id(img), strlen(uni_image_id(img)) + 1);
 	s->path = (uint32_t)s->names.len;
 	uni_strbuf_add(&s->names, clean, len + 1);
-	if (library && !uni_strbuf_failed(&s->names))
+	if (uni_strbuf_failed(&s->names))
+		return false;
+	if (library)
 		add_file_names(img, s);
-	for (size_t i = 0; i < uni_image_nr_symbols(img); i++, s->nr++) {
-		const struct uni_symbol *sym = uni_image_symbol(img, i);
-		const char *name = uni_image_sym_name(img, sym);
-
-		if (s->names.len > UINT32_MAX - UNI_TEXT_MAX)
-			return false;
-		s->v[s->nr] = *sym;
-		s->v[s->nr].name = (uint32_t)s->names.len;
-		uni_strbuf_add(&s->names, name, strlen(name) + 1);
-	}
+	for (size_t i = 0; i < uni_image_nr_symbols(img); i++)
+		s->v[s->nr++] = *uni_image_symbol(img, i);
 	s->machine = uni_image_machine(img);
 	if (library && s->nr != 0)
 		qsort(s->v, s->nr, sizeof(*s->v), compare_symbols);
-	return !uni_strbuf_failed(&s->names) && uni_ranges_build(s->v, s->nr, &s->ranges);
+	return copy_sym_names(img, s) && uni_ranges_build(s->v, s->nr, &s->ranges);
 }
 
 static int symtab_of(

@@ -164,7 +164,7 @@ static void samples_are_chosen(void **state)
 
 	assert_non_null(set);
 	for (unsigned s = 0; s < UNI_VCPU_STATE_NR; s++) {
-		bool off = s >= UNI_OFF_CPU_READY && s <= UNI_OFF_CPU_SLEEPING;
+		bool off = s >= UNI_OFF_CPU_READY && s <= UNI_OFF_CPU_WAITING;
 		bool host = s == UNI_VCPU_HALTED || s == UNI_VCPU_STOLEN || s == UNI_VCPU_KVM ||
 			    s == UNI_VCPU_VMM;
 
