@@ -110,7 +110,7 @@ static uint32_t function_flags(
 static size_t make_funcs(const struct uni_image *img, uint64_t bias, struct uni_func_hint *func)
 {
 	const struct uni_ranges *r = &img->syms.ranges;
-	uint64_t boot[UNI_ENTRIES_MAX];
+	uint64_t boot[UNI_ENTRIES_MAX] = { 0 };
 	size_t nr = 0;
 
 	for (size_t i = 0; i < img->nr_entries; i++)
