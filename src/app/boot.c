@@ -261,7 +261,8 @@ int uni_boot_wait(struct uni_boot *b, uint64_t wait_ns, struct uni_err *err)
 	return uni_err_set(err, b->end == UNI_BOOT_LATE ? UNI_ETIMEDOUT : UNI_EGONE, "%s", line);
 }
 
-/* " in main+0x12 (0x200012)", " in its firmware at 0xfffff: it never executed app.elf". */
+/* ", at 0x200012 (main+0x12)", ", at 0xffff0: uniscope did not see it execute app.elf". A reset has
+ * taken the place where it was, and a guest may end before uniscope looks. */
 static void tell_where(const struct uni_boot *b, char *ret, size_t cap)
 {
 	char at[32] = "";
@@ -271,7 +272,8 @@ static void tell_where(const struct uni_boot *b, char *ret, size_t cap)
 	if (b->has_cpu && b->watched)
 		(void)snprintf(at, sizeof(at), " at 0x%" PRIx64, b->cpu.pc);
 	if (!b->ran) {
-		(void)snprintf(ret, cap, ", in its firmware%s: it never executed %s", at, b->name);
+		(void)snprintf(ret, cap, "%s%s: uniscope did not see it execute %s",
+			at[0] != '\0' ? "," : "", at, b->name);
 		return;
 	}
 	if (at[0] != '\0' && code_at(b, &b->cpu, &svma) != NULL)

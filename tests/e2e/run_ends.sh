@@ -80,10 +80,10 @@ falls_back() {
 		return 1
 	}
 	cat "$T/out"
-	grep -q 'reset itself .* in its firmware .* never executed ends.elf; trying once more on q35' "$T/out" &&
+	grep -q 'reset itself .*: uniscope did not see it execute ends.elf; trying once more on q35' "$T/out" &&
 		"$U" report q35.uniscope | grep -q spin && rm -r q35.uniscope || return 1
 	# Not if the user wants just that machine.
-	ends 'reset itself .* in its firmware' --accel tcg --machine microvm --qemu ./q.sh ends.elf
+	ends 'reset itself .*: uniscope did not see it execute ends.elf' --accel tcg --machine microvm --qemu ./q.sh ends.elf
 }
 
 machine_of() { # WORDS OPTION...
