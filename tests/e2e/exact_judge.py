@@ -45,7 +45,8 @@ def known(report, console):
 
 
 def blocks(report, samples):
-    """No share of self is off by more than four standard errors, or 15 points: instructions differ in time."""
+    """No share of self is off by more than 15 points and four standard errors. Instructions differ in time: QEMU looks up where a return
+    leads, and on a quiet host `empty` has 17 % of the time with 0.3 % of the instructions. Without a mend, `returns` has none."""
     own = self_of(report)
     with open(samples) as f:
         data = json.load(f)
@@ -54,7 +55,8 @@ def blocks(report, samples):
     want, nr = {n: own.get(n, 0) / sum(own.get(m, 0) for m in names) for n in names}, sum(seen.values())
     print(nr, 'samples')
     for n in names:
-        got, allowed = seen.get(n, 0) / nr, max(4 * (want[n] * (1 - want[n]) / nr) ** 0.5, 0.15)
+        likely = max(want[n], 0.1)
+        got, allowed = seen.get(n, 0) / nr, 0.15 + 4 * (likely * (1 - likely) / nr) ** 0.5
         print('%s: %.1f %% of the instructions, %.1f +- %.1f %% of the samples' % (n, want[n] * 100, got * 100, allowed * 100))
         bad += abs(got - want[n]) > allowed
     return bad or nr < 80
