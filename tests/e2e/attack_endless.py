@@ -3,35 +3,21 @@
 """attack_endless.py UNISCOPE SRCROOT PROCESS ENDLESS KILL_AT: guests, stubs, sockets and files that have no end. A command that is
 interrupted ends, with less than 2 s of CPU time. It may wait as long as a busy host needs. TAP."""
 import os
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import zlib
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from attack import check, finish  # noqa: E402
 
 U, SRC, PROCESS, ENDLESS, KILL_AT = sys.argv[1:6]
 CPU_S = 2.0
 WALL_S = 15.0  # a busy host waits longer; an idle one needs less than 2 s
 TICK = os.sysconf("SC_CLK_TCK")
-
-done = 0
-
-
-def check(what, attack, *args):
-    global done
-    done += 1
-    top = tempfile.mkdtemp(prefix="uniscope-endless-")
-    try:
-        why = attack(top, *args)
-    except (AssertionError, OSError) as e:
-        why = str(e) or "assertion"
-    finally:
-        shutil.rmtree(top, ignore_errors=True)
-    print(("not ok" if why else "ok") + f" {done} - {what}" + (f"\n# {why}" if why else ""), flush=True)
 
 
 def cpu_of(pid):
@@ -280,4 +266,4 @@ for args in (("report", "-"), ("export", "-f", "folded", "-"), ("import", "-", "
 for command in (["report"], ["import", "-o", "/nonexistent/s"], ["export", "-f", "folded"]):
     check(f"{command[0]}: a gzip that unpacks to a thousand times its size", bomb, *command)
 check("a second interrupt ends it at once, and the guest runs on", second_interrupt)
-print(f"1..{done}")
+finish()

@@ -11,30 +11,16 @@ import signal
 import stat
 import subprocess
 import sys
-import tempfile
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from attack import check, finish  # noqa: E402
 
 U, SRC, PROCESS = sys.argv[1:4]
 OTHER = 65534
 GOLDEN = f"{SRC}/tests/golden/shop.folded"
 SECRET = b"root's own\n"
 WATCHED = 0x100 | 0x80 | 0x40  # IN_CREATE, IN_MOVED_TO, IN_MOVED_FROM
-
-done = 0
-
-
-def check(what, attack):
-    global done
-    done += 1
-    top = tempfile.mkdtemp(prefix="uniscope-attack-", dir="/tmp")
-    os.chmod(top, 0o755)
-    try:
-        why = attack(top)
-    except AssertionError as e:
-        why = str(e) or "assertion"
-    finally:
-        shutil.rmtree(top, ignore_errors=True)
-    print(("not ok" if why else "ok") + f" {done} - {what}" + (f"\n# {why}" if why else ""), flush=True)
 
 
 def run(*args, **more):
@@ -339,4 +325,4 @@ check("another's file is not read without --force", files_of_theirs)
 check("nothing that is written is readable to others, whatever the umask", modes)
 check("session.json that is a link is not read", json_is_a_link)
 check("a session is made below its descriptor only", by_descriptor)
-print(f"1..{done}")
+finish()

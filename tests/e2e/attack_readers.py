@@ -9,8 +9,9 @@ import shutil
 import stat
 import subprocess
 import sys
-import tempfile
-import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from attack import check, finish, wait_for  # noqa: E402
 
 U, MKSESSION, PLANTED = map(os.path.abspath, sys.argv[1:4])
 OTHER = 65534
@@ -23,32 +24,6 @@ AS_OTHER = {"user": OTHER, "group": OTHER, "extra_groups": []}
 OPENERS = 0x6  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
 # of x86_64: socket, execve, kill, ptrace, mount, setuid, open_by_handle_at, bpf, process_vm_readv, io_uring_setup
 CALLS = (41, 59, 62, 101, 165, 105, 304, 321, 310, 425)
-
-done = 0
-
-
-def check(what, attack, where=None):
-    global done
-    done += 1
-    top = tempfile.mkdtemp(prefix="uniscope-readers-", dir=where)
-    os.chmod(top, 0o755)
-    try:
-        why = attack(top)
-    except (AssertionError, OSError) as e:
-        why = str(e) or "assertion"
-    finally:
-        shutil.rmtree(top, ignore_errors=True)
-    print(("not ok" if why else "ok") + f" {done} - {what}" + (f"\n# {why}" if why else ""), flush=True)
-
-
-def wait_for(what, seconds=120):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        v = what()
-        if v:
-            return v
-        time.sleep(0.02)
-    raise AssertionError("it did not happen")
 
 
 def status_of(pid):
@@ -219,6 +194,6 @@ if os.geteuid() != 0:
 check("a command that reads files has no right but its user's", rights)
 check("root's outputs are complete and root's, also among another user's files", root_reads_and_writes)
 check("other system calls end it with one line", calls)
-check("it writes only where its outputs are", writes, "/var/tmp")
+check("it writes only where its outputs are", writes, where="/var/tmp")
 check("the opener ends with its worker", opener_ends)
-print(f"1..{done}")
+finish()

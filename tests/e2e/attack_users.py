@@ -10,27 +10,12 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
-import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from attack import check, finish, wait_for  # noqa: E402
 
 U, TRACED = sys.argv[1:3]
 OTHER = 65534
-
-done = 0
-
-
-def check(what, attack):
-    global done
-    done += 1
-    top = tempfile.mkdtemp(prefix="uniscope-users-")
-    os.chmod(top, 0o755)
-    try:
-        why = attack(top)
-    except (AssertionError, OSError) as e:
-        why = str(e) or "assertion"
-    finally:
-        shutil.rmtree(top, ignore_errors=True)
-    print(("not ok" if why else "ok") + f" {done} - {what}" + (f"\n# {why}" if why else ""), flush=True)
 
 
 def as_other(do, uid=OTHER):
@@ -69,16 +54,6 @@ class Guest:
     def __exit__(self, *_):
         self.p.kill()
         self.p.wait()
-
-
-def wait_for(what, seconds=60):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        v = what()
-        if v:
-            return v
-        time.sleep(0.02)
-    raise AssertionError("it did not happen")
 
 
 class Server:
@@ -275,4 +250,4 @@ check("serve --ftrace knows a user by other addresses", in_other_forms)
 check("a name that another user takes keeps nobody from tracing", lock_of_theirs)
 check("one trace at a time, in whatever network namespace", lock_in_namespaces)
 check("a recorder with capabilities of its file ends with its server", server_with_capabilities)
-print(f"1..{done}")
+finish()
