@@ -22,7 +22,7 @@ struct made {
 };
 
 /* 10 s, of which the vCPU slept for 3 and waited for 1. */
-static struct made *make(uint64_t guest, uint64_t kvm, uint64_t vmm)
+static struct made *make_times(uint64_t guest, uint64_t kvm, uint64_t vmm)
 {
 	struct made *m = calloc(1, sizeof(*m));
 
@@ -56,7 +56,7 @@ static struct uni_vcpu_times times_of(struct made *m)
 
 static void test_samples_divide(void **state)
 {
-	struct uni_vcpu_times t = times_of(make(30, 20, 10));
+	struct uni_vcpu_times t = times_of(make_times(30, 20, 10));
 
 	(void)state;
 	assert_int_equal(t.guest_ns, 3000);
@@ -67,7 +67,7 @@ static void test_samples_divide(void **state)
 
 static void test_without_samples(void **state)
 {
-	struct uni_vcpu_times t = times_of(make(0, 0, 0));
+	struct uni_vcpu_times t = times_of(make_times(0, 0, 0));
 
 	(void)state;
 	assert_int_equal(t.guest_ns + t.kvm_ns + t.vmm_ns, 0);

@@ -16,7 +16,7 @@ static void whole_stops_are_shared(void **state)
 
 	b->f.nr_vcpus = 3;
 	b->f.caps |= UNI_CAP_WHOLE_STOP;
-	assert_int_equal(run(b), 0);
+	assert_int_equal(bench_run(b), 0);
 	assert_int_equal(b->end, UNI_END_DURATION);
 	assert_int_equal(b->nr, 3 * b->stats.ticks);
 	assert_int_equal(b->f.holds, b->stats.ticks);
@@ -32,7 +32,7 @@ static void samples_every_vcpu(void **state)
 	b->f.state[1] = UNI_VCPU_HALTED;
 	b->cfg.duration_ns = 0;
 	b->stop_after = 3 * 150; /* longer than from one report of progress to the next */
-	assert_int_equal(run(b), 0);
+	assert_int_equal(bench_run(b), 0);
 	assert_int_equal(b->end, UNI_END_STOPPED);
 	assert_int_equal(b->nr, 3 * b->stats.ticks);
 	assert_int_equal(b->f.holds, 3 * b->stats.ticks); /* each vCPU for itself */
@@ -60,7 +60,7 @@ static uint64_t nr_stolen(struct bench *b, bool moves, uint64_t cpu_permille)
 	b->f.cpu_permille = cpu_permille;
 	b->cfg.duration_ns = 0;
 	b->stop_after = 20;
-	assert_int_equal(run(b), 0);
+	assert_int_equal(bench_run(b), 0);
 	assert_int_equal(b->stats.samples, 20);
 	return b->stats.state[UNI_VCPU_STOLEN];
 }
@@ -105,7 +105,7 @@ static void vcpus_without_registers(void **state)
 	b->f.nr_vcpus = 3;
 	b->f.state[1] = UNI_VCPU_OFFLINE;
 	b->f.state[2] = UNI_VCPU_UNKNOWN;
-	assert_int_equal(run(b), 0);
+	assert_int_equal(bench_run(b), 0);
 	assert_int_equal(b->nr, b->stats.ticks);
 	assert_int_equal(b->stats.failed, b->stats.ticks);
 }
@@ -115,7 +115,7 @@ static void check_duty(struct bench *b)
 {
 	uint64_t most;
 
-	assert_int_equal(run(b), 0);
+	assert_int_equal(bench_run(b), 0);
 	/* One pause may be unpaid at the end, and a period is slack. */
 	most = (wall(b) + (uint64_t)(1e9 / b->cfg.frequency)) / 10 + b->stats.pause.max_ns;
 	assert_true(b->stats.samples > 0);
@@ -150,7 +150,7 @@ static void no_burst_after_a_delay(void **state)
 
 	b->cfg.max_duty = 1.0;
 	b->f.slow_once_ns = 100 * MS;
-	assert_int_equal(run(b), 0);
+	assert_int_equal(bench_run(b), 0);
 	assert_true(b->stats.skipped >= 45);
 	assert_int_equal(b->stats.throttled, 0);
 }
@@ -161,7 +161,7 @@ static void failing_now_and_then(void **state)
 
 	b->f.fail = -UNI_EAGAIN;
 	b->cfg.frequency = 1000;
-	assert_int_equal(run(b), 0); /* nothing to be had is no error */
+	assert_int_equal(bench_run(b), 0); /* nothing to be had is no error */
 	assert_int_equal(b->nr, 0);
 	assert_int_equal(b->stats.ticks, 0);
 	assert_int_equal(b->stats.failed, b->f.snaps);
@@ -176,7 +176,7 @@ static void failing_for_good_gives_up(void **state)
 
 	b->f.fail = -UNI_EIO;
 	b->cfg.duration_ns = 0;
-	assert_int_equal(run(b), -UNI_EIO);
+	assert_int_equal(bench_run(b), -UNI_EIO);
 	assert_non_null(strstr(b->err.msg, "fake"));
 	assert_true(b->f.snaps >= 20);
 	assert_true(uni_now_ns() - begin < 30 * UNI_NSEC_PER_SEC);
@@ -190,7 +190,7 @@ static void gone_in_a_snap(void **state)
 	b->f.gone_after = 20;
 	b->cfg.duration_ns = 0;
 	b->cfg.max_duty = 1.0;
-	assert_int_equal(run(b), 0);
+	assert_int_equal(bench_run(b), 0);
 	assert_int_equal(b->end, UNI_END_GONE);
 	assert_int_equal(b->nr, 20);
 }
@@ -203,7 +203,7 @@ static void gone_between_samples(void **state)
 	b->cfg.duration_ns = 60 * UNI_NSEC_PER_SEC;
 	b->cfg.jitter = false; /* the first deadline is now, the second in 1000 s */
 	b->die_after = 1;
-	assert_int_equal(run(b), 0);
+	assert_int_equal(bench_run(b), 0);
 	assert_int_equal(b->end, UNI_END_GONE);
 	assert_int_equal(b->nr, 1);
 }
@@ -214,7 +214,7 @@ static void stops_when_asked(void **state)
 
 	b->cfg.duration_ns = 0;
 	b->stop_after = 3;
-	assert_int_equal(run(b), 0);
+	assert_int_equal(bench_run(b), 0);
 	assert_int_equal(b->end, UNI_END_STOPPED);
 	assert_int_equal(b->nr, 3);
 }
@@ -227,7 +227,7 @@ static void stops_before_a_far_deadline(void **state)
 	b->cfg.duration_ns = 0;
 	b->cfg.jitter = false; /* the first deadline is now, the second in 1000 s */
 	b->stop_after = 1;
-	assert_int_equal(run(b), 0);
+	assert_int_equal(bench_run(b), 0);
 	assert_int_equal(b->end, UNI_END_STOPPED);
 	assert_int_equal(b->nr, 1);
 }
@@ -260,7 +260,7 @@ static void without_hold_nothing_is_released(void **state)
 	struct bench *b = *state;
 
 	b->f.caps = UNI_CAP_NO_PAUSE;
-	assert_int_equal(run(b), 0);
+	assert_int_equal(bench_run(b), 0);
 	assert_true(b->nr > 0);
 	assert_int_equal(b->f.holds, 0);
 	assert_int_equal(b->f.releases, 0);
@@ -276,7 +276,7 @@ static void watches_hold_first_and_last(void **state)
 
 	b->cfg.watch = w;
 	b->cfg.nr_watch = 2;
-	assert_int_equal(run(b), 0);
+	assert_int_equal(bench_run(b), 0);
 	assert_non_null(w[0].first);
 	assert_non_null(w[0].last);
 	memcpy(&first, w[0].first, 8);
@@ -305,7 +305,7 @@ static void watches_are_refreshed(void **state)
 	b->cfg.frequency = 10;
 	b->cfg.duration_ns = 0;
 	b->f.gone_after = 35;
-	assert_int_equal(run(b), 0);
+	assert_int_equal(bench_run(b), 0);
 	assert_int_equal(b->end, UNI_END_GONE);
 	memcpy(&last, w.last, 8);
 	assert_in_range(last, 35 - 11, 35);
@@ -333,16 +333,16 @@ static void nonsense_is_refused(void **state)
 	struct uni_watch w = { .name = "big", .gva = 0, .size = UINT32_MAX };
 
 	b->cfg.frequency = 0.0;
-	assert_int_equal(run(b), -UNI_EINVAL);
+	assert_int_equal(bench_run(b), -UNI_EINVAL);
 	b->cfg.frequency = 1e9;
-	assert_int_equal(run(b), -UNI_EINVAL);
+	assert_int_equal(bench_run(b), -UNI_EINVAL);
 	b->cfg.frequency = 99.0;
 	b->cfg.max_duty = 0.0;
-	assert_int_equal(run(b), -UNI_EINVAL);
+	assert_int_equal(bench_run(b), -UNI_EINVAL);
 	b->cfg.max_duty = 0.1;
 	b->cfg.watch = &w;
 	b->cfg.nr_watch = 1;
-	assert_int_equal(run(b), -UNI_EINVAL);
+	assert_int_equal(bench_run(b), -UNI_EINVAL);
 	assert_int_equal(b->f.snaps, 0);
 }
 

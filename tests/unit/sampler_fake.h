@@ -222,7 +222,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static int run(struct bench *b)
+static int bench_run(struct bench *b)
 {
 	int rc = uni_sampler_run(&b->f.t, &b->cfg, &b->stats, &b->end, &b->err);
 
