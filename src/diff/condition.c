@@ -18,8 +18,7 @@ int uni_condition_parse(const char *text, const struct uni_diff_limits *limits,
 	if (strncmp(text, "total ", 6) == 0)
 		return uni_err_set(err, UNI_EUSAGE,
 			"--fail-if '%s': the recordings do not tell how much work was done, so "
-			"only "
-			"shares can grow: " FORM,
+			"only shares can grow: " FORM,
 			text);
 	if (strncmp(text, function, strlen(function)) != 0 || plus == NULL || plus < glob + 2 ||
 		plus[-1] != ' ')

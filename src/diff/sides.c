@@ -22,7 +22,6 @@ struct side {
 };
 
 struct function {
-	uint32_t name;
 	bool synthetic;
 	bool inlined[UNI_SIDES], plain[UNI_SIDES]; /* frames of that kind were seen */
 };
@@ -119,7 +118,6 @@ static uint32_t function_add(
 			return UNI_STR_NONE;
 	}
 	one = &d->functions.v[number];
-	one->name = number;
 	one->synthetic = f->kind == UNI_FK_SYNTHETIC;
 	one->inlined[side] = one->inlined[side] || f->kind == UNI_FK_INLINED;
 	one->plain[side] = one->plain[side] || f->kind != UNI_FK_INLINED;
@@ -137,7 +135,7 @@ struct adding {
 };
 
 /* Once for the leaf, and once for each function on the way up, however often it is there. */
-static int entry_add(struct adding *a, uint32_t node, double value, size_t block)
+static void entry_add(struct adding *a, uint32_t node, double value, size_t block)
 {
 	size_t nr = a->s->nr_blocks;
 	bool leaf = true;
@@ -155,7 +153,6 @@ static int entry_add(struct adding *a, uint32_t node, double value, size_t block
 		a->counted.v[f] = a->nr_entries;
 		a->s->cells[UNI_TOTAL].v[f * nr + block] += value;
 	}
-	return 0;
 }
 
 static bool side_begin(
