@@ -77,6 +77,12 @@ static bool stop_tracing(char **argv)
 	       WEXITSTATUS(status) == 0;
 }
 
+/* Another guest may have the name of one that has ended. pid 0: it has no process here. */
+static bool is_there(int pid)
+{
+	return pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH;
+}
+
 /* The kernel or another helper may still be about to let go of the guest: tries for a while. */
 static _Noreturn void guard_guest(int watch, int owner, int guard, char **argv, int pid)
 {
@@ -94,8 +100,7 @@ static _Noreturn void guard_guest(int watch, int owner, int guard, char **argv, 
 		_exit(0);
 	until_ns = uni_now_ns() + TRY_NS;
 	(void)setenv(UNI_TRACE_GUARDIAN, "1", 1);
-	while (!stop_tracing(argv) && uni_now_ns() < until_ns &&
-		(pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH))
+	while (is_there(pid) && !stop_tracing(argv) && uni_now_ns() < until_ns)
 		(void)nanosleep(&nap, NULL);
 	_exit(0);
 }
