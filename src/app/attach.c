@@ -422,7 +422,7 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 	g->accept_image = args->accept_image;
 	rc = use_unwinder(g, args, err); /* before anything is done to a guest */
 	if (rc == 0)
-		rc = uni_guest_resolve(args->target, &g->spec, err);
+		rc = uni_guest_await(args->target, args->wait_ns, &g->spec, err);
 	if (rc == 0)
 		rc = check_method(g, args, err);
 	if (rc == 0)

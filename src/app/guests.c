@@ -39,7 +39,7 @@ static int open_one(struct uni_guests *all, const struct uni_guests_args *how, c
 	if (all->open.nr == UNI_GUEST_MAX)
 		return uni_err_set(
 			err, UNI_ENOTSUP, "a session holds at most %d guests", UNI_GUEST_MAX);
-	rc = uni_guest_resolve(target, spec, err);
+	rc = uni_guest_await(target, how->attach.wait_ns, spec, err);
 	if (rc != 0)
 		return rc;
 	if (is_open(all, spec))

@@ -4,9 +4,16 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/text.h"
+#include "app/signals.h"
+#include "app/term.h"
+
+#define AGAIN_NS (200 * UNI_NSEC_PER_MSEC)
 
 /* The only guest with that pid or name; several of one name are an error, not a choice. */
 static int resolve_found(const char *target, struct uni_spec *ret, struct uni_err *err)
@@ -55,4 +62,21 @@ int uni_guest_resolve(const char *target, struct uni_spec *ret, struct uni_err *
 	if (strchr(target, ':') != NULL)
 		return uni_spec_parse(target, ret, err);
 	return resolve_found(target, ret, err);
+}
+
+int uni_guest_await(const char *target, uint64_t wait_ns, struct uni_spec *ret, struct uni_err *err)
+{
+	const struct timespec nap = uni_ns_timespec(AGAIN_NS);
+	uint64_t until_ns = uni_now_ns() + wait_ns;
+	int rc = uni_guest_resolve(target, ret, err);
+
+	while (rc == -UNI_ENOENT && uni_now_ns() < until_ns && !atomic_load(uni_signals_stop())) {
+		uni_progress("waiting for the guest");
+		(void)nanosleep(&nap, NULL);
+		*err = (struct uni_err){ 0 };
+		rc = uni_guest_resolve(target, ret, err);
+	}
+	if (wait_ns != 0)
+		uni_progress_end();
+	return rc;
 }

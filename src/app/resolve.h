@@ -9,4 +9,9 @@
 /* TARGET to a spec: as it is, by pid, or by the name that ls shows. */
 int uni_guest_resolve(const char *target, struct uni_spec *ret, struct uni_err *err);
 
+/* The same, and waits so long for a guest that is not there yet, or whose VMM has not opened KVM.
+ */
+int uni_guest_await(
+	const char *target, uint64_t wait_ns, struct uni_spec *ret, struct uni_err *err);
+
 #endif

@@ -131,6 +131,34 @@ in_time() { # nobody comes: the recording ends when it would have, and is kept
 	grep -q "$name was not there again: no guest named $name" "$T/out" && "$U" report -n 1 "$T/f.uniscope"
 }
 
+# A VMM that is stopped as it opens KVM: no guest yet, and none that QEMU emulates. It has a monitor, which could switch a stub on.
+stopped_vmm() {
+	qemu=$(pgrep -P "$guest" -x qemu-system-x86)
+	[ -n "$qemu" ] && grep -q 'stopped by SIGSTOP' "$T/strace"
+}
+starting() {
+	end_guest
+	image=$(image demo)
+	strace -o "$T/strace" -e trace=openat -P /dev/kvm -e inject=openat:signal=SIGSTOP:when=1 qemu-system-x86_64 -M microvm \
+		-accel kvm -cpu host,-arch-capabilities -m 64 -nodefaults -no-user-config -display none -no-reboot -serial \
+		"file:$T/serial.1" -kernel "$image" -append loop=1 -name "$name" -qmp "unix:$mon.1,server=on,wait=off" >"$T/vmm" 2>&1 &
+	guest=$!
+	wait_for 60 stopped_vmm || return 1
+	"$U" ls >"$T/out"
+	! grep "$name" "$T/out" || return 1
+	"$U" record "$name" -d 1 -o "$T/f.uniscope" --overwrite 2>"$T/out"
+	refused $? "$T/out" 1 "no guest named $name" || return 1
+	"$U" stacks "kvm:pid=$qemu" 2>"$T/out"
+	refused $? "$T/out" 1 'has not opened KVM yet' || return 1
+	timeout 120 "$U" record "$name" --wait 100 -d 0.5 -o "$T/f.uniscope" --overwrite >"$T/out" 2>&1 &
+	run=$!
+	kill -CONT "$qemu"
+	wait $run
+	status=$?
+	kill -9 "$qemu"
+	[ $status -eq 0 ] && "$U" report "$T/f.uniscope" >"$T/report" && grep "^target *kvm:pid=$qemu, qemu with KVM" "$T/report"
+}
+
 usage() {
 	for words in "--follow $$" "--follow kvm:pid=$$" "--follow a b" "--follow --all" "--follow a --threads"; do
 		# shellcheck disable=SC2086 # words
@@ -149,4 +177,5 @@ for move in $(by_default 'restarted,bpf restored,pause upgraded,bpf' "$moves"); 
 done
 check 'another image' another_image
 check 'nobody comes' in_time
+check 'a VMM that is about to open KVM is waited for, and not emulated' starting
 finish

@@ -54,13 +54,23 @@ static void libvirt_starts_qemu(void **state)
 	assert_string_equal(c.image, "/srv/app.elf");
 	assert_int_equal(c.nr_vcpus, 2);
 	assert_int_equal(c.mem_bytes, 2048 * MIB);
-	assert_false(c.only_kvm);
+	assert_true(c.only_kvm);
 	assert_string_equal(c.qmp, ""); /* a file descriptor of libvirt's */
 	/* Nothing said: what QEMU makes then. */
 	parse("qemu-system-x86_64 -enable-kvm", &c);
+	assert_true(c.only_kvm);
 	assert_int_equal(c.nr_vcpus, 0);
 	assert_int_equal(c.default_vcpus, 1);
 	assert_int_equal(c.default_mem_bytes, 128 * MIB);
+	/* With another one behind it, KVM need not be what is used. */
+	parse("qemu-system-x86_64 -accel kvm -accel tcg", &c);
+	assert_false(c.only_kvm);
+	parse("qemu-system-x86_64 -machine q35,accel=kvm:tcg", &c);
+	assert_false(c.only_kvm);
+	parse("qemu-system-x86_64 -accel tcg -accel kvm", &c);
+	assert_false(c.only_kvm);
+	parse("qemu-system-x86_64 -accel kvm,kernel-irqchip=split", &c);
+	assert_true(c.only_kvm);
 	parse("qemu-system-x86_64 -readconfig vm.cfg", &c);
 	assert_int_equal(c.default_mem_bytes, 0);
 }

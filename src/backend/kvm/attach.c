@@ -50,6 +50,9 @@ static int no_vcpus(const struct uni_kvm *k, const struct uni_vmm_fds *fds, stru
 	if (fds->nr_vms != 0)
 		return uni_err_set(err, UNI_EAGAIN, "pid %d (%s) has a KVM VM without vCPUs (yet)",
 			k->pid, comm);
+	if (strcmp(k->info.vmm, "qemu") == 0 && strcmp(k->info.accel, "kvm") == 0)
+		return uni_err_set(err, UNI_EAGAIN,
+			"pid %d (%s) has not opened KVM yet: try again in a moment", k->pid, comm);
 	return uni_kvm_no_vm(k->pid, err);
 }
 

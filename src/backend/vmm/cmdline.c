@@ -94,6 +94,7 @@ static void set_accel(const char *list, struct uni_vmm_cmdline *ret)
 	/* -accel may be repeated, and accel= may have a list: the first one that works is used. */
 	size_t n = strcspn(list, ":");
 
+	ret->only_kvm = ret->accel[0] == '\0' && strcmp(list, "kvm") == 0;
 	if (ret->accel[0] == '\0')
 		(void)uni_text_clean(ret->accel, sizeof(ret->accel), list, n);
 }

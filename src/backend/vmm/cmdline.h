@@ -27,7 +27,7 @@ struct uni_vmm_cmdline {
 	uint64_t default_mem_bytes; /* the same */
 	uint64_t max_below_4g;	    /* QEMU's max-ram-below-4g, 0 = the machine's default */
 	bool confidential; /* requests SEV, TDX or another guest that hides its registers */
-	bool only_kvm;	   /* this VMM runs guests only under KVM */
+	bool only_kvm;	   /* it runs this guest under KVM, or not at all */
 	bool opaque;	   /* names a file of further options, which was not read */
 };
 

@@ -162,7 +162,7 @@ static void describe_kvm(const struct uni_vmm_cmdline *c, const struct uni_vmm_f
 	ret->denied = !seen;
 	if (kvm)
 		copy_text(ret->accel, sizeof(ret->accel), "kvm");
-	else if (seen && strcmp(c->vmm, "qemu") == 0)
+	else if (seen && strcmp(c->vmm, "qemu") == 0 && !c->only_kvm)
 		copy_text(ret->accel, sizeof(ret->accel), "tcg");
 	else
 		copy_text(ret->accel, sizeof(ret->accel), c->accel);
@@ -173,7 +173,8 @@ static void describe_kvm(const struct uni_vmm_cmdline *c, const struct uni_vmm_f
 
 /*
  * Is this a process without a guest, although it may have a VMM's name? Examples: `crosvm device`,
- * a VMM's child processes for devices, a Firecracker that was not told to start yet.
+ * a VMM's child processes for devices, a Firecracker that was not told to start yet. A QEMU that is
+ * to use KVM, and has not opened it yet, is another.
  */
 static bool is_idle(const struct uni_vmm_cmdline *c, const struct uni_vmm_fds *fds, bool seen)
 {
