@@ -144,6 +144,7 @@ starting() {
 		"file:$T/serial.1" -kernel "$image" -append loop=1 -name "$name" -qmp "unix:$mon.1,server=on,wait=off" >"$T/vmm" 2>&1 &
 	guest=$!
 	wait_for 60 stopped_vmm || return 1
+	guest=$qemu # which a failed check ends, too; strace ends with it
 	"$U" ls >"$T/out"
 	! grep "$name" "$T/out" || return 1
 	"$U" record "$name" -d 1 -o "$T/f.uniscope" --overwrite 2>"$T/out"
@@ -155,7 +156,7 @@ starting() {
 	kill -CONT "$qemu"
 	wait $run
 	status=$?
-	kill -9 "$qemu"
+	end_guest
 	[ $status -eq 0 ] && "$U" report "$T/f.uniscope" >"$T/report" && grep "^target *kvm:pid=$qemu, qemu with KVM" "$T/report"
 }
 
