@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "base/text.h"
 
 static const char usage[] =
@@ -83,13 +84,12 @@ struct uni_target *attach(struct suite *s)
 int hold(struct uni_target *t, struct uni_regs *regs)
 {
 	unsigned flags = (t->ops->caps(t) & UNI_CAP_HOLD) != 0 ? UNI_SNAP_HOLD : 0;
-	int rc = -UNI_EAGAIN;
+	const uint64_t until_ns = uni_now_ns() + HOLD_NS;
+	int rc;
 
-	for (int i = 0; i < 20 && rc == -UNI_EAGAIN; i++) {
-		if (i != 0)
-			(void)usleep(2000);
-		rc = t->ops->snap(t, VCPUS(1), regs, flags);
-	}
+	while ((rc = t->ops->snap(t, VCPUS(1), regs, flags)) == -UNI_EAGAIN &&
+		uni_now_ns() < until_ns)
+		(void)usleep(2000);
 	return rc;
 }
 

@@ -30,6 +30,9 @@ unsigned caps_wanted(const struct suite *s);
 /* NULL (and a failed check) when it cannot attach. */
 struct uni_target *attach(struct suite *s);
 
+/* A guardian that is about to take over may take as long on a busy host. */
+#define HOLD_NS (60 * UNI_NSEC_PER_SEC)
+
 /* Registers of vCPU 0, held. */
 int hold(struct uni_target *t, struct uni_regs *regs);
 
