@@ -42,6 +42,7 @@ static void end(struct fake_stub *f, struct talk *t)
 {
 	uni_gdb_stub_leave(t->s);
 	fake_join(f);
+	assert_false(f->crashed);
 	free(t->s);
 }
 
@@ -84,7 +85,7 @@ static void a_whole_life(void **state)
 	assert_int_equal(b[0], 0x10);
 	assert_true(soon(&f.running, true));
 	end(&f, &t);
-	assert_true(f.running && f.detached && !f.phys);
+	assert_true(f.running && !f.phys);
 }
 
 /* Registers that g does not have are asked for by the numbers of the stub's own description. */
@@ -116,7 +117,7 @@ static void registers_by_name(void **state)
 	assert_int_equal(t.regs[0].state, UNI_VCPU_RUNNING);
 	assert_int_equal(t.regs[1].state, UNI_VCPU_HALTED);
 	end(&f, &t);
-	assert_true(f.running && f.detached);
+	assert_true(f.running);
 }
 
 /* Without one of them page tables cannot be walked: the stub has to translate. */
@@ -148,7 +149,7 @@ static void many_samples(void **state)
 			assert_int_equal(uni_gdb_stub_idle(t.s), 0);
 	}
 	end(&f, &t);
-	assert_true(f.running && f.detached);
+	assert_true(f.running);
 }
 
 /* QEMU after a gdb was there: it goes on naming processes, and refuses a D without one. */
@@ -164,7 +165,28 @@ static void a_stub_that_names_processes(void **state)
 	assert_true(t.regs[0].pc == 0x401000 && t.regs[1].pc == 0x802000);
 	assert_int_equal(uni_gdb_stub_resume(t.s), 0);
 	end(&f, &t);
-	assert_true(f.running && f.detached);
+	assert_true(f.running);
+}
+
+/* The profiler has left, and dies before it can tell: the guardian leaves once more. */
+static void left_twice(void **state)
+{
+	struct fake_stub f = { 0 };
+	struct uni_gdb_stub *s = calloc(1, sizeof(*s));
+	struct talk t;
+
+	assert_non_null(s);
+	begin(&f, &t, false);
+	assert_int_equal(t.rc, 0);
+	uni_gdb_link_init(&s->link, dup(t.s->link.fd));
+	s->qemu = s->link.implicit_ack = true;
+	s->state = UNI_GDB_HELD;
+	uni_gdb_stub_leave(t.s);
+	uni_gdb_stub_leave(s);
+	fake_join(&f);
+	assert_true(f.running && !f.crashed);
+	free(s);
+	free(t.s);
 }
 
 /* The work of the guardian: it knows the line and that this is QEMU, nothing else. */
@@ -248,7 +270,7 @@ static void a_plain_stub(void **state)
 		assert_true(soon(&f.running, true));
 	}
 	end(&f, &t);
-	assert_true(f.running && !f.detached);
+	assert_true(f.running);
 }
 
 /* Lies during the handshake: a clear error, and the guest runs. */
@@ -442,6 +464,7 @@ int main(void)
 		cmocka_unit_test(register_that_is_missing),
 		cmocka_unit_test(many_samples),
 		cmocka_unit_test(a_stub_that_names_processes),
+		cmocka_unit_test(left_twice),
 		cmocka_unit_test(left_by_the_guardian),
 		cmocka_unit_test(paused_by_another),
 		cmocka_unit_test(resumed_by_another),

@@ -196,8 +196,8 @@ static int take_item(struct uni_gdb_link *l, bool *reply_ret)
 	}
 }
 
-/* Takes items up to a reply (or, if until_stopped, up to a stop packet). */
-static int pump_items(struct uni_gdb_link *l, bool until_stopped, uint64_t deadline_ns)
+/* Takes items up to a reply (or, with a flag, until this is set). */
+static int pump_items(struct uni_gdb_link *l, const bool *flag, uint64_t deadline_ns)
 {
 	bool is_reply = false;
 
@@ -211,7 +211,7 @@ static int pump_items(struct uni_gdb_link *l, bool until_stopped, uint64_t deadl
 			else if (rc == 0 && uni_now_ns() >= deadline_ns)
 				rc = -UNI_ETIMEDOUT; /* it keeps sending junk */
 		}
-		if (rc != 0 || (until_stopped ? l->stopped_event : is_reply))
+		if (rc != 0 || (flag != NULL ? *flag : is_reply))
 			return rc;
 	}
 	return -UNI_EGONE;
@@ -219,12 +219,17 @@ static int pump_items(struct uni_gdb_link *l, bool until_stopped, uint64_t deadl
 
 int uni_gdb_link_reply(struct uni_gdb_link *l, uint64_t deadline_ns)
 {
-	return pump_items(l, false, deadline_ns);
+	return pump_items(l, NULL, deadline_ns);
 }
 
 int uni_gdb_link_stopped(struct uni_gdb_link *l, uint64_t deadline_ns)
 {
-	return l->stopped_event ? 0 : pump_items(l, true, deadline_ns);
+	return l->stopped_event ? 0 : pump_items(l, &l->stopped_event, deadline_ns);
+}
+
+int uni_gdb_link_acked(struct uni_gdb_link *l, uint64_t deadline_ns)
+{
+	return l->acked ? 0 : pump_items(l, &l->acked, deadline_ns);
 }
 
 int uni_gdb_link_ask(struct uni_gdb_link *l, uint64_t deadline_ns)

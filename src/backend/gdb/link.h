@@ -57,6 +57,8 @@ int uni_gdb_link_ask(struct uni_gdb_link *l, uint64_t deadline_ns);
 
 /* Waits for l->stopped_event. */
 int uni_gdb_link_stopped(struct uni_gdb_link *l, uint64_t deadline_ns);
+/* Until a '+' arrives: the stub has read the last packet. */
+int uni_gdb_link_acked(struct uni_gdb_link *l, uint64_t deadline_ns);
 
 /* Takes all received items without waiting: events and acknowledgements. Drops replies. */
 int uni_gdb_link_idle(struct uni_gdb_link *l);

@@ -75,20 +75,6 @@ static int send_resume(struct uni_gdb_stub *s)
 	return rc;
 }
 
-/* The guardian has not read the list of threads: the name of the current thread is enough. */
-static void note_process(struct uni_gdb_stub *s)
-{
-	struct uni_gdb_thread current;
-	uint8_t list[sizeof(current.text) + 1] = "m";
-	size_t nr = 0, len = s->link.reply_size - 2;
-
-	if (s->nr_threads != 0 || len >= sizeof(current.text))
-		return;
-	memcpy(list + 1, s->link.reply + 2, len);
-	if (uni_gdb_threads(list, len + 1, &current, 1, &nr) == 0 && nr == 1)
-		s->thread[0] = current;
-}
-
 /* Sends a request to which only a stopped, listening QEMU replies in this way. */
 static int resynchronize_stub(struct uni_gdb_stub *s)
 {
@@ -105,10 +91,8 @@ static int resynchronize_stub(struct uni_gdb_stub *s)
 		rc = uni_gdb_link_send(&s->link, until);
 		while (rc == 0) {
 			rc = uni_gdb_link_reply(&s->link, until);
-			if (rc != 0 || !uni_gdb_reply_starts(&s->link, "QC"))
-				continue;
-			note_process(s);
-			return 0;
+			if (rc == 0 && uni_gdb_reply_starts(&s->link, "QC"))
+				return 0;
 		}
 	}
 	return rc;
@@ -380,10 +364,7 @@ static int restore_memory_mode(struct uni_gdb_stub *s)
 	return uni_gdb_link_ask(&s->link, deadline_in(ANSWER_NS));
 }
 
-/*
- * A stub that names processes wants a process in D as well. QEMU does so for every later client
- * once one client (gdb) has requested it. So we cannot negotiate it; the thread ids show it.
- */
+/* A stub that names processes wants a process in D as well. */
 static void put_detach(struct uni_gdb_stub *s)
 {
 	const char *id = s->thread[0].text;
@@ -394,6 +375,19 @@ static void put_detach(struct uni_gdb_stub *s)
 		uni_gdb_link_packet(&s->link, "D");
 }
 
+/* Resumes the guest, and waits until the stub has read that: then the line may be closed. */
+static int resume_surely(struct uni_gdb_stub *s, uint64_t wait_ns)
+{
+	int rc = send_resume(s);
+
+	return rc != 0 ? rc : uni_gdb_link_acked(&s->link, deadline_in(wait_ns));
+}
+
+/*
+ * By c, not by D. After D, no process of QEMU is attached, and qC or another D ends QEMU 7.2 by
+ * SIGSEGV. We send these if D is not answered in time; the guardian sends them if we die before we
+ * can tell that we have left.
+ */
 static int leave_qemu(struct uni_gdb_stub *s)
 {
 	bool was_paused = s->state == UNI_GDB_PAUSED;
@@ -404,19 +398,22 @@ static int leave_qemu(struct uni_gdb_stub *s)
 	if (rc != 0 || (was_paused && !s->link.stopped_event))
 		return rc;
 	s->state = UNI_GDB_HELD;
-	put_detach(s);
-	return await_detached(s, deadline_in(ANSWER_NS));
+	return resume_surely(s, ANSWER_NS);
 }
 
-/* In any state of the connection: stop (again), then detach. */
-static int leave_blindly(struct uni_gdb_stub *s)
+/* In any state of the connection: stop (again), then detach. QEMU takes but one D (see above). */
+static int leave_blindly(struct uni_gdb_stub *s, bool again)
 {
+	const uint64_t wait_ns = s->mute ? MUTE_NS : ANSWER_NS;
+
 	(void)uni_gdb_link_idle(&s->link);
 	uni_gdb_link_reset(&s->link);
 	uni_gdb_link_byte(&s->link, INTERRUPT);
 	uni_gdb_link_byte(&s->link, '+');
+	if (again)
+		return resume_surely(s, wait_ns);
 	put_detach(s);
-	return await_detached(s, deadline_in(s->mute ? MUTE_NS : ANSWER_NS));
+	return await_detached(s, deadline_in(wait_ns));
 }
 
 void uni_gdb_stub_leave(struct uni_gdb_stub *s)
@@ -425,12 +422,10 @@ void uni_gdb_stub_leave(struct uni_gdb_stub *s)
 
 	if (s->state == UNI_GDB_LOST)
 		return;
-	if (s->qemu)
-		rc = leave_qemu(s);
-	else if (s->state == UNI_GDB_PAUSED)
+	if (!s->qemu && s->state == UNI_GDB_PAUSED)
 		rc = 0;
 	for (int i = 0; i < RECOVER_MAX && rc != 0 && rc != -UNI_EGONE; i++) {
-		rc = leave_blindly(s);
+		rc = s->qemu ? leave_qemu(s) : leave_blindly(s, i != 0);
 		if (s->mute)
 			break;
 	}
