@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/text.h"
 #include "app/images.h"
 #include "app/resolve.h"
@@ -435,6 +436,7 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 		rc = attach_once(g, args, err);
 	while ((worth_a_retry(rc, since) || is_settling(g, args, rc, &last)) &&
 		uni_now_ns() < until && !atomic_load(uni_signals_stop()) &&
+		!(g->info.pid > 0 && uni_process_is_ending(g->info.pid)) &&
 		(args->ended == NULL || !args->ended(args->ended_ctx))) {
 		struct timespec ts = uni_ns_timespec(RETRY_NS);
 

@@ -26,6 +26,13 @@ static bool is_open(const struct uni_guests *all, const struct uni_spec *spec)
 	return false;
 }
 
+static int pid_of(const struct uni_spec *spec, const struct uni_guest *g)
+{
+	const char *pid = uni_spec_get(spec, "pid");
+
+	return g->info.pid > 0 || pid == NULL ? g->info.pid : (int)strtol(pid, NULL, 10);
+}
+
 static int open_one(struct uni_guests *all, const struct uni_guests_args *how, const char *target,
 	struct uni_err *err)
 {
@@ -47,6 +54,7 @@ static int open_one(struct uni_guests *all, const struct uni_guests_args *how, c
 	args.target = spec->text;
 	args.shared = all->shared;
 	rc = uni_guest_open(g, &args, err);
+	all->last_pid = pid_of(spec, g);
 	if (rc != 0)
 		return rc;
 	if (!uni_vec_push(&all->open, g)) {

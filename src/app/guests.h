@@ -9,6 +9,7 @@
 struct uni_guests {
 	UNI_VEC(struct uni_guest *) open; /* owned */
 	size_t nr_failed;		  /* that could not be had */
+	int last_pid;			  /* VMM of the one that was tried last; 0: not known */
 	struct uni_target_shared *shared;
 };
 

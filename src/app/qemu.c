@@ -243,30 +243,12 @@ int uni_qemu_ended(struct uni_qemu *q, int *status_ret)
 	return 1;
 }
 
-/* The kernel's PF_EXITING (proc(5), stat: field 9, flags): set before a task's files are closed. */
-#define EXITING 0x4u
-#define FLAGS	9
-
-static bool is_exiting(pid_t pid)
-{
-	char path[32], stat[512];
-	const char *at;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (uni_read_small(path, stat, sizeof(stat)) < 0)
-		return true;
-	at = strrchr(stat, ')'); /* the name may hold anything, also blanks and ')' */
-	for (unsigned field = 2; at != NULL && field < FLAGS; field++)
-		at = strchr(at + 1, ' ');
-	return at != NULL && (strtoul(at, NULL, 10) & EXITING) != 0;
-}
-
 bool uni_qemu_ending(struct uni_qemu *q, int *status_ret)
 {
 	uint64_t until = uni_now_ns() + STOP_NS;
 
 	while (!uni_qemu_ended(q, status_ret)) {
-		if (!is_exiting(q->pid) || uni_now_ns() > until)
+		if (!uni_process_is_ending(q->pid) || uni_now_ns() > until)
 			return false;
 		sleep_for(10 * UNI_NSEC_PER_MSEC);
 	}

@@ -215,3 +215,21 @@ int uni_wait_fd(int fd, short events, uint64_t deadline_ns)
 			return -UNI_EIO;
 	}
 }
+
+/* The kernel's PF_EXITING (proc(5), stat: field 9, flags): set before a task's files are closed. */
+#define EXITING	    0x4u
+#define FLAGS_FIELD 9
+
+bool uni_process_is_ending(pid_t pid)
+{
+	char path[32], stat[512];
+	const char *at;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (uni_read_small(path, stat, sizeof(stat)) < 0)
+		return true;
+	at = strrchr(stat, ')'); /* the name may hold anything, also blanks and ')' */
+	for (unsigned field = 2; at != NULL && field < FLAGS_FIELD; field++)
+		at = strchr(at + 1, ' ');
+	return at != NULL && (strtoul(at, NULL, 10) & EXITING) != 0;
+}

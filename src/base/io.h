@@ -3,8 +3,10 @@
 #ifndef UNI_BASE_IO_H
 #define UNI_BASE_IO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 
@@ -52,5 +54,7 @@ int uni_wait_fd(int fd, short events, uint64_t deadline_ns);
 
 /* Reads a small /proc or /sys file into buf as a string. Returns its length, or -errno. */
 int uni_read_small(const char *path, char *buf, size_t cap);
+/* Does it exit, or is it gone? Known before the kernel closes its files. */
+bool uni_process_is_ending(pid_t pid);
 
 #endif

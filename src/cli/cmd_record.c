@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
+#include "base/io.h"
 #include "app/cmd.h"
 #include "app/guests.h"
 #include "app/record.h"
+#include "app/term.h"
+
+#define AGAIN_NS (200 * UNI_NSEC_PER_MSEC)
 
 static struct {
 	struct uni_record_args rec;
@@ -88,6 +94,39 @@ static int check_record_operands(const struct uni_cmd_ctx *ctx, struct uni_err *
 	return uni_record_check_args(&o.rec, err);
 }
 
+/* There was such a guest, and there is none now. */
+static bool has_gone(const struct uni_guests *all, int rc, bool before)
+{
+	return all->last_pid > 0 ? uni_process_is_ending(all->last_pid)
+				 : before && rc == -UNI_ENOENT;
+}
+
+/* With --follow, a VMM that ends while we attach to its guest is followed by the next one, too. */
+static int open_guests(
+	struct uni_guests *all, const struct uni_guests_args *args, struct uni_err *err)
+{
+	const struct timespec nap = uni_ns_timespec(AGAIN_NS);
+	uint64_t begin_ns = uni_now_ns(), length_ns = (uint64_t)(o.rec.duration * 1e9);
+	int rc = uni_guests_open(all, args, err);
+	bool gone = false;
+	int told = 0;
+
+	while (rc != 0 && o.follow && has_gone(all, rc, gone) &&
+		(length_ns == 0 || uni_now_ns() - begin_ns < length_ns)) {
+		gone = true;
+		if (all->last_pid > 0 && all->last_pid != told && !o.rec.quiet)
+			uni_note("the VMM of %s, pid %d, has ended: waiting for its next one",
+				args->targets[0], all->last_pid);
+		told = all->last_pid;
+		(void)nanosleep(&nap, NULL);
+		uni_guests_close(all);
+		*all = (struct uni_guests){ 0 };
+		*err = (struct uni_err){ 0 };
+		rc = uni_guests_open(all, args, err);
+	}
+	return rc;
+}
+
 static int run_record(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	const struct uni_guests_args args = { .targets = ctx->operands,
@@ -111,7 +150,7 @@ static int run_record(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	int rc = check_record_operands(ctx, err);
 
 	if (rc == 0)
-		rc = uni_guests_open(&all, &args, err);
+		rc = open_guests(&all, &args, err);
 	again = args.attach;
 	again.target = ctx->nr_operands != 0 ? ctx->operands[0] : NULL;
 	again.wait_ns = 0;
