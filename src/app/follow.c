@@ -8,15 +8,27 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/text.h"
+#include "app/quality.h"
 #include "app/signals.h"
 #include "app/term.h"
+#include "backend/method.h"
+#include "sampling/sampler.h"
 
 #define AGAIN_NS (200 * UNI_NSEC_PER_MSEC)
 
-/* Addresses must mean the same in both parts of the session. */
-static bool is_same(
-	const struct uni_guest *before, const struct uni_guest *now, const char **why_ret)
+static const char *method_of(const struct uni_guest *g)
 {
+	return uni_sampler_method(g->t);
+}
+
+/* Addresses must mean the same in both parts of the session, and so must what is counted. */
+static bool is_same(const struct uni_follow *f, const struct uni_guest *before,
+	const struct uni_guest *now, const char **why_ret)
+{
+	*why_ret = "only the sampler in the host's kernel can go on with --exits and --aggregate";
+	if (f->in_kernel && (uni_method_flags(method_of(now)) & UNI_METHOD_KERNEL) == 0)
+		return false;
 	if (before->image == NULL || now->image == NULL) {
 		*why_ret = "its image is not known";
 		return before->image == now->image;
@@ -24,6 +36,29 @@ static bool is_same(
 	*why_ret = "it runs another image, or at another address: record that one by itself";
 	return before->bias == now->bias &&
 	       strcmp(uni_image_id(before->image), uni_image_id(now->image)) == 0;
+}
+
+/* The part that begins now. */
+static void add_gap(struct uni_follow *f, const char *method_before, const struct uni_guest *g,
+	uint64_t gone_ns)
+{
+	struct uni_record_gap *gap = &f->gap[f->nr_gap++];
+
+	*gap = (struct uni_record_gap){
+		.begin_ns = gone_ns, .end_ns = uni_now_ns(), .pid = g->info.pid
+	};
+	(void)snprintf(gap->method, sizeof(gap->method), "%s", method_of(g));
+	(void)uni_text_clean(gap->why, sizeof(gap->why), g->info.why, strlen(g->info.why));
+	if (f->quiet)
+		return;
+	uni_note("%s goes on after %.1f s: pid %d", f->how.target,
+		(double)(gap->end_ns - gone_ns) / 1e9, g->info.pid);
+	if (strcmp(gap->method, method_before) != 0) {
+		char way[UNI_QUALITY_METHOD];
+
+		uni_quality_way(way, gap->method, false, gap->why);
+		uni_note("%s: from now on %s", f->how.target, way);
+	}
 }
 
 /* One try; *ret stays NULL if there is no such guest yet. */
@@ -47,7 +82,7 @@ static void drop_guest(struct uni_guest *g)
 	free(g);
 }
 
-static bool wait_for_it(struct uni_follow *f, struct uni_guest **ret, bool quiet)
+static bool wait_for_it(struct uni_follow *f, struct uni_guest **ret)
 {
 	const struct timespec nap = uni_ns_timespec(AGAIN_NS);
 	uint64_t begin_ns = uni_now_ns();
@@ -67,39 +102,33 @@ static bool wait_for_it(struct uni_follow *f, struct uni_guest **ret, bool quiet
 		(void)nanosleep(&nap, NULL);
 	}
 	uni_progress_end();
-	if (!quiet)
+	if (!f->quiet)
 		uni_note("%s was not there again%s%s", f->how.target,
 			err.msg[0] != '\0' ? ": " : "", err.msg);
 	return false;
 }
 
-bool uni_follow_again(
-	struct uni_follow *f, const struct uni_guest *before, uint64_t gone_ns, bool quiet)
+bool uni_follow_again(struct uni_follow *f, const struct uni_guest *before, uint64_t gone_ns)
 {
+	char method[sizeof(f->gap[0].method)];
 	struct uni_guest *g = NULL;
 	const char *why;
-	int pid = before->info.pid;
 
 	if (f->nr_gap == UNI_GAPS_MAX)
 		return false;
-	if (!quiet)
+	if (!f->quiet)
 		uni_note("the VMM of %s, pid %d, has ended: waiting for its next one",
-			f->how.target, pid);
-	if (!wait_for_it(f, &g, quiet))
+			f->how.target, before->info.pid);
+	(void)snprintf(method, sizeof(method), "%s", method_of(before));
+	if (!wait_for_it(f, &g))
 		return false;
-	if (!is_same(before, g, &why)) {
+	if (!is_same(f, before, g, &why)) {
 		uni_note("%s is there again, pid %d, but is not recorded further: %s",
 			f->how.target, g->info.pid, why);
 		drop_guest(g);
 		return false;
 	}
-	f->gap[f->nr_gap] = (struct uni_record_gap){
-		.begin_ns = gone_ns, .end_ns = uni_now_ns(), .pid = g->info.pid
-	};
-	if (!quiet)
-		uni_note("%s goes on after %.1f s: pid %d", f->how.target,
-			(double)(f->gap[f->nr_gap].end_ns - gone_ns) / 1e9, g->info.pid);
-	f->nr_gap++;
+	add_gap(f, method, g, gone_ns);
 	drop_guest(f->now);
 	f->now = g;
 	return true;

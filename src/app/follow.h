@@ -10,15 +10,16 @@
 struct uni_follow {
 	struct uni_attach_args how; /* target: the name */
 	uint64_t until_ns;	    /* uni_now_ns(); UINT64_MAX: until Ctrl-C */
-	struct uni_guest *now;	    /* owned; NULL: still the first one, which is the caller's */
+	bool quiet;
+	bool in_kernel;	       /* only the host's kernel can sample it as asked */
+	struct uni_guest *now; /* owned; NULL: still the first one, which is the caller's */
 	struct uni_record_gap gap[UNI_GAPS_MAX];
 	uint32_t nr_gap;
 };
 
 /* `before` is gone since gone_ns: waits for a guest with the same name and image at the same place,
  * and puts it into f->now. False, with a message: none came in time. */
-bool uni_follow_again(
-	struct uni_follow *f, const struct uni_guest *before, uint64_t gone_ns, bool quiet);
+bool uni_follow_again(struct uni_follow *f, const struct uni_guest *before, uint64_t gone_ns);
 void uni_follow_deinit(struct uni_follow *f);
 
 #endif

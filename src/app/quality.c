@@ -22,20 +22,32 @@ double uni_quality_host_us(const struct uni_record_stats *st)
 	return st->host_runs != 0 ? (double)st->host_ns / 1e3 / (double)st->host_runs : -1;
 }
 
+/* The flags that the methods of all its parts have. */
+static unsigned common_flags(const struct uni_record_meta *m)
+{
+	unsigned flags = uni_method_flags(m->method);
+
+	for (uint32_t i = 0; i < m->nr_gap; i++) {
+		if (m->gap[i].method[0] != '\0')
+			flags &= uni_method_flags(m->gap[i].method);
+	}
+	return flags;
+}
+
 bool uni_quality_inside(const struct uni_record_meta *m)
 {
-	return (uni_method_flags(m->method) & UNI_METHOD_INSIDE) != 0;
+	return (common_flags(m) & UNI_METHOD_INSIDE) != 0;
 }
 
 bool uni_quality_streamed(const struct uni_record_meta *m)
 {
-	return (uni_method_flags(m->method) & UNI_METHOD_STREAMED) != 0;
+	return (common_flags(m) & UNI_METHOD_STREAMED) != 0;
 }
 
 bool uni_quality_never_stopped(const struct uni_record_meta *m, const struct uni_record_stats *st)
 {
 	return st->pause.nr == 0 && st->samples != 0 &&
-	       (uni_method_flags(m->method) & UNI_METHOD_UNPAUSED) != 0;
+	       (common_flags(m) & UNI_METHOD_UNPAUSED) != 0;
 }
 
 bool uni_quality_exits_only(const struct uni_record_meta *m)
@@ -89,12 +101,25 @@ struct uni_vcpu_times uni_quality_all_vcpus(const struct uni_record_stats *st)
 	return sum;
 }
 
+void uni_quality_way(char ret[UNI_QUALITY_METHOD], const char *method, bool counts, const char *why)
+{
+	const struct uni_method *known = uni_method_by_name(method);
+
+	(void)snprintf(ret, UNI_QUALITY_METHOD, "%s%s%s%s", known != NULL ? known->text : method,
+		counts ? ", counts" : "", why[0] != '\0' ? "; " : "", why);
+}
+
 void uni_quality_method(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m)
 {
-	const struct uni_method *known = uni_method_by_name(m->method);
-
-	(void)snprintf(ret, UNI_QUALITY_METHOD, "%s%s%s%s", known != NULL ? known->text : m->method,
-		m->counts ? ", counts" : "", m->why[0] != '\0' ? "; " : "", m->why);
+	for (uint32_t i = 0; i < m->nr_gap; i++) {
+		if (m->gap[i].method[0] == '\0' || strcmp(m->gap[i].method, m->method) == 0)
+			continue;
+		(void)snprintf(ret, UNI_QUALITY_METHOD,
+			"not the same in all %" PRIu32 " parts: %s, from part %" PRIu32 " on %s",
+			m->nr_gap + 1, m->method, i + 2, m->gap[i].method);
+		return;
+	}
+	uni_quality_way(ret, m->method, m->counts, m->why);
 }
 
 bool uni_quality_elsewhere(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m,
@@ -141,11 +166,27 @@ static void put_pauses(struct uni_sink *out, const struct uni_recorded_guest *g)
 		uni_quality_streamed(g->meta) ? ": only to copy what --watch asked for" : "");
 }
 
+static uint64_t count_shown(
+	const struct uni_record_stats *st, const struct uni_sample_filter *shown)
+{
+	uint64_t counted = 0;
+
+	for (unsigned i = 0; i < UNI_VCPU_STATE_NR; i++) {
+		const struct uni_sample_filter kind = {
+			.guest = -1, .vcpu = -1, .on_cpu = shown->on_cpu, .off_cpu = shown->off_cpu
+		};
+
+		if (uni_sample_passes(&kind, &(struct uni_sample){ .state = (uint8_t)i }))
+			counted += st->state[i];
+	}
+	return counted;
+}
+
 /* A halted vCPU is sampled like any other: its time is below the function with the hlt. */
 static void put_states(struct uni_sink *out, const struct uni_record_stats *st,
 	const struct uni_sample_filter *shown)
 {
-	uint64_t counted = 0;
+	uint64_t counted = count_shown(st, shown);
 
 	static const struct {
 		uint8_t state;
@@ -161,14 +202,6 @@ static void put_states(struct uni_sink *out, const struct uni_record_stats *st,
 		{ UNI_OFF_CPU_WAITING, "waiting", "a thread waited, with a time limit" },
 	};
 
-	for (unsigned i = 0; i < UNI_VCPU_STATE_NR; i++) {
-		const struct uni_sample_filter kind = {
-			.guest = -1, .vcpu = -1, .on_cpu = shown->on_cpu, .off_cpu = shown->off_cpu
-		};
-
-		if (uni_sample_passes(&kind, &(struct uni_sample){ .state = (uint8_t)i }))
-			counted += st->state[i];
-	}
 	uni_sink_printf(out, "counted    %" PRIu64 " samples, %.2f %%: %s\n", counted,
 		uni_quality_share(counted, st->weight), uni_filter_whole(shown));
 	for (size_t i = 0; i < uni_array_len(rows); i++) {
@@ -324,8 +357,34 @@ static void put_elsewhere(struct uni_sink *out, const struct uni_recorded_guest 
 		uni_sink_printf(out, "NO PROFILE %s\n", text);
 }
 
+static void put_part(struct uni_sink *out, uint32_t number, uint64_t weight, uint64_t pauses,
+	const char way[UNI_QUALITY_METHOD])
+{
+	uni_sink_printf(out, "part %-5" PRIu32 " %" PRIu64 " samples, %" PRIu64 " pauses: %s\n",
+		number, weight, pauses, way);
+}
+
+/* All but what is counted in the parts behind it. */
+static void put_first_part(struct uni_sink *out, const struct uni_recorded_guest *g)
+{
+	uint64_t weight = g->stats->weight, pauses = g->stats->pause.nr;
+	char way[UNI_QUALITY_METHOD];
+
+	if (g->meta->nr_gap == 0 || g->meta->gap[0].method[0] == '\0')
+		return;
+	for (uint32_t i = 0; i < g->meta->nr_gap; i++) {
+		weight -= uni_min(weight, g->meta->gap[i].weight);
+		pauses -= uni_min(pauses, g->meta->gap[i].pauses);
+	}
+	uni_quality_way(way, g->meta->method, g->meta->counts, g->meta->why);
+	put_part(out, 1, weight, pauses, way);
+}
+
 static void put_gaps(struct uni_sink *out, const struct uni_recorded_guest *g)
 {
+	char way[UNI_QUALITY_METHOD];
+
+	put_first_part(out, g);
 	for (uint32_t i = 0; i < g->meta->nr_gap; i++) {
 		const struct uni_record_gap *gap = &g->meta->gap[i];
 		uint64_t begin_ns = uni_max(gap->begin_ns, g->stats->begin_ns);
@@ -335,6 +394,10 @@ static void put_gaps(struct uni_sink *out, const struct uni_recorded_guest *g)
 			"had it then\n",
 			(double)(uni_max(gap->end_ns, begin_ns) - begin_ns) / 1e9,
 			(double)(begin_ns - g->stats->begin_ns) / 1e9, gap->pid);
+		if (gap->method[0] == '\0')
+			continue;
+		uni_quality_way(way, gap->method, g->meta->counts, gap->why);
+		put_part(out, i + 2, gap->weight, gap->pauses, way);
 	}
 }
 

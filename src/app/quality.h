@@ -16,6 +16,9 @@ struct uni_vcpu_times uni_quality_all_vcpus(const struct uni_record_stats *st);
 /* "samples made by the host's kernel (bpf)", or by a lesser method and why; "" unknown. */
 void uni_quality_method(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m);
 /* By the host's kernel, which takes samples when their time has come, or not at all. */
+/* The same for one part of a recording that has several. */
+void uni_quality_way(
+	char ret[UNI_QUALITY_METHOD], const char *method, bool counts, const char *why);
 bool uni_quality_streamed(const struct uni_record_meta *m);
 /* Made by the guest: it pays the cost that the host pays otherwise. */
 bool uni_quality_inside(const struct uni_record_meta *m);

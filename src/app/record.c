@@ -363,8 +363,9 @@ static void follow_on(struct run *run)
 	struct part *part = &run->part[0];
 
 	while (job->end == UNI_END_GONE && !atomic_load(uni_signals_stop()) &&
-		uni_follow_again(run->follow, part->g, job->stats.end_ns, run->args->quiet)) {
+		uni_follow_again(run->follow, part->g, job->stats.end_ns)) {
 		struct uni_record_stats before = job->stats;
+		struct uni_record_gap *gap;
 		uint64_t now_ns = uni_now_ns();
 
 		run->before_ns = now_ns - begin_ns;
@@ -389,10 +390,15 @@ static void follow_on(struct run *run)
 			uni_record_stats_deinit(&job->stats);
 			job->stats = (struct uni_record_stats){ .end_ns = uni_now_ns() };
 		}
+		gap = &run->follow->gap[run->follow->nr_gap - 1];
+		gap->weight = job->stats.weight;
+		gap->pauses = job->stats.pause.nr;
 		uni_record_stats_go_on(&before, &job->stats);
 		uni_record_stats_deinit(&job->stats);
 		job->stats = before;
 	}
+	part->meta.nr_gap = run->follow->nr_gap;
+	memcpy(part->meta.gap, run->follow->gap, sizeof(part->meta.gap));
 }
 
 static int sample_and_write(struct run *run, const char *path, struct uni_err *err)
@@ -435,7 +441,9 @@ static int sample_and_write(struct run *run, const char *path, struct uni_err *e
 static int sample_with_follow(struct run *run, const char *path, struct uni_err *err)
 {
 	uint64_t length_ns = (uint64_t)(run->args->duration * 1e9);
-	struct uni_follow follow = { .until_ns = UINT64_MAX };
+	struct uni_follow follow = { .until_ns = UINT64_MAX,
+		.quiet = run->args->quiet,
+		.in_kernel = run->args->aggregate || run->args->exits_every != 0 };
 	int rc;
 
 	if (run->args->follow == NULL)

@@ -115,19 +115,23 @@ struct uni_record_image {
 
 #define UNI_GAPS_MAX 64
 
-/* A guest that is followed by its name was not there, until another VMM had it. */
+/* A guest that is followed by its name was not there, until another VMM had it. The last members
+ * describe the part of the recording from then on. */
 struct uni_record_gap {
 	uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC */
-	int pid;		   /* of the VMM from then on */
+	int pid;		   /* of the VMM */
+	char method[16];	   /* as in uni_record_meta; "" unknown (older sessions) */
+	char why[256];
+	uint64_t weight, pauses; /* its samples; how often the guest was paused for them */
 };
 
 /* One guest of a session. The members from `frequency` on belong to the run and are the same for
  * all guests. */
 struct uni_record_meta {
 	char target[512]; /* spec as given */
-	char method[16];  /* how it is sampled: "bpf", "perf", "pause", "read", "replay"; "" unknown
-			   */
-	char why[512];	  /* why not in a better way; "" it is the best one */
+	char method[16]; /* how it is sampled: "bpf", "perf", "pause", "read", "replay"; "" unknown.
+			  * If it was followed: how its first part was */
+	char why[512];	 /* why not in a better way; "" it is the best one */
 	char failed[512]; /* why it could not be recorded at all; "" it was */
 	bool counts;	  /* weights of equal chains: times are those of reading them out */
 	bool threads;	  /* all threads were sampled, running or not */
@@ -252,6 +256,10 @@ int uni_recorder_save(struct uni_recorder *r, struct uni_err *err);
 uint64_t uni_recorder_lost(struct uni_recorder *r);
 /* Waits until all samples are written. Unasked for, each is written within a second. */
 int uni_recorder_flush(struct uni_recorder *r, struct uni_err *err);
+
+struct uni_json;
+/* Writes the member "gaps", if there are any, into the guest's object. */
+void uni_record_put_gaps(struct uni_json *j, const struct uni_record_meta *m);
 
 /* How a guest's part of the run went; all borrowed until the recorder is closed. */
 struct uni_guest_result {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "recording/sjson_priv.h"
 
-void uni_session_put_gaps(struct uni_json *j, const struct uni_record_meta *m)
+#include "base/text.h"
+
+void uni_record_put_gaps(struct uni_json *j, const struct uni_record_meta *m)
 {
 	if (m->nr_gap == 0)
 		return;
@@ -12,6 +14,12 @@ void uni_session_put_gaps(struct uni_json *j, const struct uni_record_meta *m)
 		uni_json_kv(u64, j, "begin_ns", m->gap[i].begin_ns);
 		uni_json_kv(u64, j, "end_ns", m->gap[i].end_ns);
 		uni_json_kv(u64, j, "pid", (uint64_t)m->gap[i].pid);
+		if (m->gap[i].method[0] != '\0') {
+			uni_json_kv(str, j, "method", m->gap[i].method);
+			uni_json_kv(str, j, "why", m->gap[i].why);
+			uni_json_kv(u64, j, "weight", m->gap[i].weight);
+			uni_json_kv(u64, j, "pauses", m->gap[i].pauses);
+		}
 		uni_json_object_end(j);
 	}
 	uni_json_array_end(j);
@@ -23,6 +31,36 @@ static bool get_number(const json_t *obj, const char *key, json_int_t max, json_
 
 	*ret = json_integer_value(v);
 	return json_is_integer(v) && *ret >= 0 && *ret <= max;
+}
+
+/* Absent in sessions of older versions. False: it is there, and no text. */
+static bool get_words(const json_t *obj, const char *key, char *ret, size_t cap)
+{
+	const json_t *v = json_object_get(obj, key);
+
+	if (v == NULL)
+		return true;
+	if (!json_is_string(v))
+		return false;
+	(void)uni_text_clean(ret, cap, json_string_value(v), json_string_length(v));
+	return true;
+}
+
+static bool get_part(const json_t *obj, struct uni_record_gap *ret)
+{
+	json_int_t weight, pauses;
+
+	if (!get_words(obj, "method", ret->method, sizeof(ret->method)) ||
+		!get_words(obj, "why", ret->why, sizeof(ret->why)))
+		return false;
+	if (ret->method[0] == '\0')
+		return true;
+	if (!get_number(obj, "weight", INT64_MAX, &weight) ||
+		!get_number(obj, "pauses", INT64_MAX, &pauses))
+		return false;
+	ret->weight = (uint64_t)weight;
+	ret->pauses = (uint64_t)pauses;
+	return true;
 }
 
 /* In the order of time, and none inside another. */
@@ -46,6 +84,8 @@ const char *uni_session_parse_gaps(const json_t *guest, struct uni_record_meta *
 		ret->gap[ret->nr_gap++] = (struct uni_record_gap){
 			.begin_ns = (uint64_t)begin, .end_ns = (uint64_t)end, .pid = (int)pid
 		};
+		if (!get_part(obj, &ret->gap[ret->nr_gap - 1]))
+			return "gaps";
 		last = end;
 	}
 	return NULL;

@@ -13,8 +13,7 @@ void uni_session_put_threads(struct uni_json *j, const struct uni_session_guest 
 /* NULL, or the invalid member. */
 const char *uni_session_parse_threads(const json_t *guest, struct uni_session_guest *ret);
 
-/* The same for the times in which it was not there. */
-void uni_session_put_gaps(struct uni_json *j, const struct uni_record_meta *m);
+/* The same for the times in which it was not there: see uni_record_put_gaps(). */
 const char *uni_session_parse_gaps(const json_t *guest, struct uni_record_meta *ret);
 
 /* The same for function tracing; ret->uuid is set. */

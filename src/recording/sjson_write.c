@@ -223,7 +223,7 @@ static void put_guest(
 	put_images(j, m);
 	put_bad_rows(j, m);
 	put_watches(j, b, g);
-	uni_session_put_gaps(j, m);
+	uni_record_put_gaps(j, m);
 	uni_session_put_threads(j, g);
 	uni_session_put_trace(j, &m->trace);
 	if (s->closed)

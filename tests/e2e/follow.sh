@@ -24,7 +24,8 @@ start_vmm() { # NUMBER [OPTION...]
 	number=$1
 	shift
 	rm -f "$mon.$number"
-	${QEMU:-qemu-system-x86_64} -M microvm -accel kvm -cpu host,-arch-capabilities -m 64 -nodefaults \
+	# shellcheck disable=SC2086 # words
+	${QEMU:-qemu-system-x86_64} -M microvm ${runs:--accel kvm -cpu host,-arch-capabilities} -m 64 -nodefaults \
 		-no-user-config -display none -no-reboot -serial "file:$T/serial.$number" -kernel "$image" \
 		-append loop=1 -name "$name" -qmp "unix:$mon.$number,server=on,wait=off" "$@" >"$T/vmm" 2>&1 &
 	guest=$!
@@ -109,6 +110,58 @@ upgraded() { # WAY: moved, running, to a VMM that is another file
 	goes_on
 }
 
+# The first part by the host's kernel, the second one by the stub of a QEMU without KVM. Each is described.
+another_way() {
+	first && follow auto || return 1
+	end_guest
+	rm -f "$T/serial.1"
+	runs="-accel tcg -gdb unix:$T/stub,server=on,wait=off"
+	start_vmm 1
+	runs=
+	goes_on || return 1
+	report_has '^method  *not the same in all 2 parts: bpf, from part 2 on pause$' &&
+		report_has "^part 1  *[1-9][0-9]* samples, 0 pauses: samples made by the host's kernel" &&
+		report_has '^part 2  *[1-9][0-9]* samples, [1-9][0-9]* pauses: the guest is stopped for each sample' &&
+		report_has '^pauses  *p50 .* of the time$' &&
+		grep "$name: from now on the guest is stopped for each sample" "$T/out" && grep 'not the same in all 2 parts' "$T/out" &&
+		python3 -c 'import json, sys; g, = json.load(open(sys.argv[1]))["guests"]; n, = g["gaps"]
+assert (g["method"], n["method"]) == ("bpf", "pause") and 0 < n["weight"] < g["statistics"]["weight"] and n["pauses"] == g["statistics"]["pause_ns"]["nr"], n' \
+			"$T/f.uniscope/session.json" &&
+		"$U" report --html "$T/f.html" "$T/f.uniscope" && in_page 'part 2     ' "$T/f.html" || return 1
+	# As older versions wrote it.
+	python3 -c 'import json, sys; s = json.load(open(sys.argv[1])); [g.pop(k) for g in s["guests"][0]["gaps"]
+for k in ("method", "why", "weight", "pauses")]; json.dump(s, open(sys.argv[1], "w"))' "$T/f.uniscope/session.json" &&
+		"$U" report "$T/f.uniscope" >"$T/report" && report_has "^gap .* pid $guest had it then" && ! grep '^part' "$T/report"
+}
+report_has() { # REGEX
+	grep -E "$1" "$T/report" || {
+		echo "the report has no $1"
+		return 1
+	}
+}
+
+# It ends while uniscope attaches to it for the first time: uniscope is stopped as it first reads the VMM's memory.
+ends_at_first() {
+	first || return 1
+	rm -rf "$T/f.uniscope"
+	strace -f -o "$T/strace" -e trace=process_vm_readv -e inject=process_vm_readv:signal=SIGSTOP:when=1 \
+		"$U" record "$name" --follow -d 0 --method pause -o "$T/f.uniscope" >"$T/out" 2>&1 &
+	run=$!
+	wait_for 60 grep -q 'stopped by SIGSTOP' "$T/strace" || return 1
+	old=$guest
+	end_guest
+	rm -f "$T/serial.1"
+	start_vmm 1
+	kill -CONT "$(pgrep -P $run)"
+	wait_for 120 test -s "$T/f.uniscope/guest-0/samples-vcpu0"
+	kill -INT "$(pgrep -P $run)"
+	wait $run
+	status=$?
+	cat "$T/out"
+	[ $status -eq 0 ] && grep "the VMM of $name, pid $old, has ended: waiting for its next one" "$T/out" &&
+		"$U" report "$T/f.uniscope" | grep "^target *kvm:pid=$guest"
+}
+
 another_image() {
 	first && follow auto || return 1
 	end_guest
@@ -176,6 +229,11 @@ esac
 for move in $(by_default 'restarted,bpf restored,pause upgraded,bpf' "$moves"); do
 	check "$move" "${move%,*}" "${move#*,}"
 done
+case $ways in
+*bpf*) check 'another way' another_way ;;
+*) skip 'another way' "$no_bpf" ;;
+esac
+check 'the VMM ends while uniscope attaches for the first time' ends_at_first
 check 'another image' another_image
 check 'nobody comes' in_time
 check 'a VMM that is about to open KVM is waited for, and not emulated' starting

@@ -67,6 +67,7 @@ static void put_guest(struct uni_json *j, const struct uni_recording *rec, uint3
 	put_text(j, "target", g.meta->target);
 	put_text(j, "method", g.meta->method);
 	put_text(j, "why", g.meta->why);
+	uni_record_put_gaps(j, g.meta);
 	put_u64(j, "samples", st->samples);
 	put_u64(j, "weight", st->weight);
 	put_u64(j, "lost", st->lost);
