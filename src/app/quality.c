@@ -182,6 +182,20 @@ static uint64_t count_shown(
 	return counted;
 }
 
+bool uni_quality_few(char ret[UNI_QUALITY_TEXT], const struct uni_record_stats *st,
+	const struct uni_sample_filter *shown)
+{
+	uint64_t nr = count_shown(st, shown);
+
+	if (nr == 0 || nr >= UNI_QUALITY_ENOUGH)
+		return false;
+	(void)snprintf(ret, UNI_QUALITY_TEXT,
+		"only %" PRIu64 " sample%s to tell shares from: too few; record for longer, or "
+		"with a higher --frequency",
+		nr, nr == 1 ? "" : "s");
+	return true;
+}
+
 /* A halted vCPU is sampled like any other: its time is below the function with the hlt. */
 static void put_states(struct uni_sink *out, const struct uni_record_stats *st,
 	const struct uni_sample_filter *shown)
@@ -349,12 +363,15 @@ static void put_origin(struct uni_sink *out, const struct uni_record_meta *m)
 		uni_sink_printf(out, "bad rows   call frame information of %s\n", m->bad_rows);
 }
 
-static void put_elsewhere(struct uni_sink *out, const struct uni_recorded_guest *g)
+static void put_doubts(struct uni_sink *out, const struct uni_recorded_guest *g,
+	const struct uni_sample_filter *shown)
 {
-	char text[UNI_QUALITY_METHOD];
+	char text[UNI_QUALITY_METHOD], few[UNI_QUALITY_TEXT];
 
 	if (uni_quality_elsewhere(text, g->meta, g->stats))
 		uni_sink_printf(out, "NO PROFILE %s\n", text);
+	else if (uni_quality_few(few, g->stats, shown))
+		uni_sink_printf(out, "TOO FEW    %s\n", few);
 }
 
 static void put_part(struct uni_sink *out, uint32_t number, uint64_t weight, uint64_t pauses,
@@ -417,7 +434,7 @@ static void put_guest(struct uni_sink *out, const struct uni_recorded_guest *g,
 	}
 	if (!uni_quality_exits_only(g->meta)) {
 		put_samples(out, g, closed);
-		put_elsewhere(out, g);
+		put_doubts(out, g, shown);
 		put_gaps(out, g);
 		put_stops(out, g->stats);
 	}

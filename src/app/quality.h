@@ -8,6 +8,7 @@
 
 #define UNI_QUALITY_TEXT   256
 #define UNI_QUALITY_METHOD 640
+#define UNI_QUALITY_ENOUGH 30 /* samples, for shares to mean something */
 
 /* "guest and KVM 97.1 %, VMM 1.0 %, idle 0.5 %, stolen 1.4 %". */
 void uni_quality_where(char ret[UNI_QUALITY_TEXT], const struct uni_vcpu_times *t);
@@ -15,10 +16,10 @@ void uni_quality_where(char ret[UNI_QUALITY_TEXT], const struct uni_vcpu_times *
 struct uni_vcpu_times uni_quality_all_vcpus(const struct uni_record_stats *st);
 /* "samples made by the host's kernel (bpf)", or by a lesser method and why; "" unknown. */
 void uni_quality_method(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m);
-/* By the host's kernel, which takes samples when their time has come, or not at all. */
 /* The same for one part of a recording that has several. */
 void uni_quality_way(
 	char ret[UNI_QUALITY_METHOD], const char *method, bool counts, const char *why);
+/* By the host's kernel, which takes samples when their time has come, or not at all. */
 bool uni_quality_streamed(const struct uni_record_meta *m);
 /* Made by the guest: it pays the cost that the host pays otherwise. */
 bool uni_quality_inside(const struct uni_record_meta *m);
@@ -26,6 +27,10 @@ bool uni_quality_inside(const struct uni_record_meta *m);
  * may be of. False: they are a profile. */
 bool uni_quality_elsewhere(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m,
 	const struct uni_record_stats *st);
+/* Says that the samples shown are too few for their shares to mean something. False: they are
+ * enough, or none. */
+bool uni_quality_few(char ret[UNI_QUALITY_TEXT], const struct uni_record_stats *st,
+	const struct uni_sample_filter *shown);
 /* Was the guest not stopped for any sample? */
 bool uni_quality_never_stopped(const struct uni_record_meta *m, const struct uni_record_stats *st);
 /* No samples were asked for (record --exits -F 0). */

@@ -60,6 +60,7 @@ static void tell_samples(const char *of, const char *sep, const struct uni_recor
 	double complete = uni_quality_share(st->stop[UNI_STOP_ROOT], st->weight);
 	/* A guest that samples itself has rings for more CPUs than may run: see tell_cost(). */
 	uint32_t nr = st->silent < m->nr_vcpus ? m->nr_vcpus - st->silent : m->nr_vcpus;
+	const struct uni_sample_filter on_cpu = { .guest = -1, .vcpu = -1, .on_cpu = true };
 	char missed[96], elsewhere[UNI_QUALITY_METHOD];
 
 	if (uni_quality_streamed(m))
@@ -76,6 +77,8 @@ static void tell_samples(const char *of, const char *sep, const struct uni_recor
 			 "shows where it waits",
 			of, sep, m->target);
 	if (uni_quality_elsewhere(elsewhere, m, st))
+		uni_note("%s%s%s", of, sep, elsewhere);
+	else if (uni_quality_few(elsewhere, st, &on_cpu))
 		uni_note("%s%s%s", of, sep, elsewhere);
 	if (st->guessed != 0)
 		uni_note("%s%s%" PRIu64

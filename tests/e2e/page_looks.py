@@ -33,6 +33,10 @@ def told(b, T, craft, frames, text, same, ok):
     head = {"guests": [{"name": "shop", "vcpus": 12, "threads": []}], "samples": {"begin": "1000000000", "unit": "samples", "frames": frames("work")}}
     for name, g in (("poor", guest), ("fair", {**guest, "complete": 1.0, "skipped": 2})):
         craft(name, {**head, "recording": {"closed": True, "frequency_hz": 100, "guests": [g]}}, data)
+    quality = "samples    2 in 1.0 s\nTOO FEW    only 2 samples to tell shares from\nchains     all\n"
+    craft("few", {**head, "quality": quality, "recording": {"closed": True, "frequency_hz": 100, "guests": [{**guest, "complete": 1.0, "skipped": 2}]}}, data)
+    b.open(f"file://{T}/few.html#v=flame")
+    same(text(b, ".doubtful span"), "only 2 samples to tell shares from", "looks: that samples are too few is told above the flame graph")
     b.open(f"file://{T}/poor.html#v=flame")
     strip = text(b, ".doubtful span")
     ok("100 % of the call chains do not reach" in strip and "59.0 % of the samples were skipped" in strip, "looks: bad quality is told above the flame graph", strip)

@@ -19,7 +19,10 @@ export function doubtful(head: Head): string {
         if (g.lost > asked / 100) out.push(`${percent(g.lost, asked)} of the samples were lost`);
         return out.map((s) => (several ? `${g.name}: ${s}` : s));
     };
-    const all = (r?.guests ?? []).flatMap(of), calls = head.calls;
+    // A recording that has just begun has few samples.
+    const recording = !!document.documentElement.dataset.recording;
+    const told = [...(head.quality ?? '').matchAll(/^(NO PROFILE|TOO FEW) +(.*)$/gm)].filter((m) => m[1] !== 'TOO FEW' || !recording).map((m) => m[2]!);
+    const all = [...told, ...(r?.guests ?? []).flatMap(of)], calls = head.calls;
 
     if (calls && calls.lost > 0) all.push(`${count(calls.lost)} events of the trace were lost`);
     if ((head.missing ?? 0) + (head.torn ?? 0) + (head.damaged ?? 0) > 0) all.push('the recording is damaged');
