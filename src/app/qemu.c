@@ -304,15 +304,44 @@ bool uni_qemu_was_debug_exit(const struct uni_qemu *q, int status)
 	       WEXITSTATUS(status) != 1 && WEXITSTATUS(status) != 127;
 }
 
+/* Options of ours whose values are QEMU's; 0: none of them is to blame. */
+static int tell_refused(
+	const struct uni_qemu_args *args, const struct uni_qemu *q, struct uni_err *err)
+{
+	const struct {
+		const char *said, *option, *value, *what, *list;
+		enum uni_errcode code; /* EIO: another machine may do */
+	} known[] = {
+		{ "unsupported machine type", "--machine", q->machine, "machine", "-M help",
+			UNI_EIO },
+		{ "unable to find CPU model", "--cpu", args->cpu, "CPU model", "-cpu help",
+			UNI_ENOTSUP },
+	};
+
+	for (size_t i = 0; i < uni_array_len(known); i++) {
+		if (known[i].value == NULL || !uni_qemu_has_said(args->console, known[i].said))
+			continue;
+		return uni_err_set(err, known[i].code,
+			"%s %s: %s has no such %s; `%s %s` lists those that it has",
+			known[i].option, known[i].value, program_of(args, q), known[i].what,
+			program_of(args, q), known[i].list);
+	}
+	return 0;
+}
+
 static int ended_early(
 	const struct uni_qemu_args *args, const struct uni_qemu *q, int status, struct uni_err *err)
 {
 	char words[256];
+	int rc;
 
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
 		return uni_err_set(err, UNI_ENOENT,
 			"cannot run %s: install it (Debian: %s) or name it with --qemu",
 			program_of(args, q), q->kind->package);
+	rc = tell_refused(args, q, err);
+	if (rc != 0)
+		return rc;
 	last_words(args->console, words, sizeof(words));
 	return uni_err_set(err, UNI_EIO,
 		"QEMU ended before %s booted (status %d); its last words: %s (all are in %s)",
