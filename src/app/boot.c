@@ -16,10 +16,13 @@
 
 #define LOOK_NS (100 * UNI_NSEC_PER_MSEC)
 /* of waiting, before a message about it, even without a terminal */
-#define SAY_NS	    (3 * UNI_NSEC_PER_SEC)
-#define BSS_BYTES   65536u
-#define NR_SAME	    50			   /* looks that all show the same registers, ... */
-#define SAME_CPU_NS (3 * UNI_NSEC_PER_SEC) /* ... while QEMU has worked for this long */
+#define SAY_NS	      (3 * UNI_NSEC_PER_SEC)
+#define BSS_BYTES     65536u
+#define FIRMWARE_END  0x100000u /* all of it that writes lies below */
+#define FIRMWARE_STEP 0x10000u
+#define START_INFO    56u		     /* bytes of an hvm_start_info */
+#define NR_SAME	      50		     /* looks that all show the same registers, ... */
+#define SAME_CPU_NS   (3 * UNI_NSEC_PER_SEC) /* ... while QEMU has worked for this long */
 
 static uint64_t since_begin(const struct uni_boot *b, uint64_t wall_ns)
 {
@@ -118,6 +121,41 @@ static bool has_written(const struct uni_boot *b)
 	return false;
 }
 
+/* The hvm_start_info of Xen's PVH ABI, which the firmware makes right before it enters the image.
+ */
+static bool is_start_info(const uint8_t *p)
+{
+	struct {
+		uint32_t magic, version, flags, nr_modules;
+		uint64_t modules, command_line, rsdp, memory_map;
+		uint32_t nr_memory_map, reserved;
+	} info;
+
+	memcpy(&info, p, sizeof(info));
+	return info.magic == 0x336ec578 && info.version <= 1 && info.flags == 0 &&
+	       info.nr_modules <= 1 && info.reserved == 0 && info.memory_map != 0 &&
+	       info.memory_map < FIRMWARE_END && info.nr_memory_map - 1 < 128;
+}
+
+static bool was_entered(const struct uni_boot *b)
+{
+	static uint8_t buf[FIRMWARE_STEP + START_INFO];
+
+	for (uint64_t gpa = 0; gpa < FIRMWARE_END; gpa += FIRMWARE_STEP) {
+		size_t len = gpa + FIRMWARE_STEP < FIRMWARE_END ? sizeof(buf) : FIRMWARE_STEP;
+		uint64_t hva;
+
+		if (uni_qmp_gpa2hva(b->q->qmp, gpa, &hva) != 0 ||
+			uni_vmm_copy(b->q->pid, hva, buf, len) != 0)
+			continue;
+		for (size_t at = 0; at + START_INFO <= len; at += 4) {
+			if (is_start_info(buf + at))
+				return true;
+		}
+	}
+	return false;
+}
+
 /* Firmware for PVH and multiboot never enables paging. For a guest that does, attaching shows the
  * state. */
 static void look_at_cpu(struct uni_boot *b)
@@ -198,7 +236,7 @@ static void look_back(struct uni_boot *b)
 		return;
 	b->watched = true;
 	look_at_cpu(b);
-	b->ran = b->ran || has_written(b);
+	b->ran = b->ran || has_written(b) || was_entered(b);
 }
 
 bool uni_boot_ended(struct uni_boot *b)
@@ -216,6 +254,11 @@ bool uni_boot_ended(struct uni_boot *b)
 	if (b->end != UNI_BOOT_GOES_ON)
 		look_back(b);
 	return b->end != UNI_BOOT_GOES_ON;
+}
+
+bool uni_boot_never_ran(const struct uni_boot *b)
+{
+	return b->end != UNI_BOOT_GOES_ON && b->end <= UNI_BOOT_EXITED && b->watched && !b->ran;
 }
 
 static void say_waiting(struct uni_boot *b, uint64_t took_ns)
@@ -274,6 +317,11 @@ static void tell_where(const struct uni_boot *b, char *ret, size_t cap)
 	if (!b->ran) {
 		(void)snprintf(ret, cap, "%s%s: uniscope did not see it execute %s",
 			at[0] != '\0' ? "," : "", at, b->name);
+		return;
+	}
+	if (at[0] != '\0' && (b->cpu.pc == 0xfff0 || b->cpu.pc == 0xfffffff0)) {
+		(void)snprintf(
+			ret, cap, " in %s: KVM has reset its vCPU, so where is not known", b->name);
 		return;
 	}
 	if (at[0] != '\0' && code_at(b, &b->cpu, &svma) != NULL)

@@ -49,6 +49,8 @@ int uni_boot_wait(struct uni_boot *b, uint64_t wait_ns, struct uni_err *err);
 bool uni_boot_ended(struct uni_boot *b);
 /* Does it run? According to the last uni_boot_ended(). */
 bool uni_boot_awake(const struct uni_boot *b);
+/* Has it ended before its image ran? False, too, if QEMU is gone and nothing tells. */
+bool uni_boot_never_ran(const struct uni_boot *b);
 /* How it ended, as one line that begins with "the guest" or with "KVM". */
 void uni_boot_tell(const struct uni_boot *b, char *ret, size_t cap);
 

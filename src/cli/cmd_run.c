@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -298,7 +299,7 @@ static bool choose_next(struct attempt *a, struct uni_err *err)
 		a->args.accel = "tcg";
 		a->args.accel_why = "KVM cannot run this guest";
 	} else if (a->args.machine != NULL && o.machine == NULL &&
-		   (a->booted ? died && !b->ran && b->end <= UNI_BOOT_EXITED : a->qemu_left)) {
+		   (a->booted ? uni_boot_never_ran(b) : a->qemu_left)) {
 		if (!o.rec.quiet)
 			uni_note("%s; trying once more on q35", err->msg);
 		a->args.machine = NULL;
@@ -312,7 +313,9 @@ static bool choose_next(struct attempt *a, struct uni_err *err)
 /* microvm starts quickly, and has no PCI. Unknown options get the old machine. */
 static bool fits_microvm(const struct uni_image *image, char *const *extra)
 {
-	if (image == NULL || !uni_image_is_pvh(image) || uni_image_arch(image) == NULL)
+	unsigned machine = image != NULL ? uni_image_machine(image) : EM_NONE;
+
+	if ((machine != EM_X86_64 && machine != EM_386) || !uni_image_is_pvh(image))
 		return false;
 	for (; extra != NULL && *extra != NULL; extra++) {
 		bool is_device = strcmp(*extra, "-device") == 0;

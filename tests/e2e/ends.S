@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A guest that ends as the first letter of its command line says; any other letter spins. PVH enters
- * it in 32 bits, without paging, and there it stays.
+ * it in 32 bits, without paging, and there it stays. With -DENTRY=triple it ends at its first instructions.
  */
+#ifndef ENTRY
+#define ENTRY start
+#endif
 	.section .note.Xen, "a", @note
 	.align 4
 	.long 4, 4, 18
 	.asciz "Xen"
-	.long start
+	.long ENTRY
 	.text
 	.code32
 	.globl start

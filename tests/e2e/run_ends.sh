@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# run_ends.sh UNISCOPE BUILD SRCROOT GUEST: `uniscope run` with guests that end early or never begin, on real QEMUs. It prints one
-# true line with the time, ends with status 1, and leaves no session. GUEST is ends.S. TAP.
+# run_ends.sh UNISCOPE BUILD SRCROOT GUEST...: `uniscope run` with guests that end early or never begin, on real QEMUs. It prints one
+# true line with the time, ends with status 1, and leaves no session. Each GUEST is ends.S. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"
-mkdir "$T/w" && cp "$4" "$T/w/ends.elf" && cd "$T/w" || exit 1
+shift 3
+mkdir "$T/w" && cp "$@" "$T/w/" && cd "$T/w" || exit 1
 case $U in
 /*) ;;
 *) U=$OLDPWD/$U ;;
@@ -86,6 +87,37 @@ falls_back() {
 	ends 'reset itself .*: uniscope did not see it execute ends.elf' --accel tcg --machine microvm --qemu ./q.sh ends.elf
 }
 
+# On microvm, and not again on q35: the image has run, although no registers or memory of its own may tell.
+at_once() { # ACCEL
+	rm -rf no.uniscope
+	timeout 120 "$U" run -d 20 --accel "$1" -o no.uniscope ends-at-once.elf >"$T/out" 2>&1
+	status=$?
+	cat "$T/out"
+	[ $status -eq 1 ] && [ "$(grep -c 'booted .* on microvm' "$T/out")" -eq 1 ] && ! grep -q q35 "$T/out" &&
+		[ "$(grep -Ec 'the guest reset itself .*, at 0x[0-9a-f]* \(triple\+0x|in ends-at-once.elf: KVM has reset' "$T/out")" -eq 1 ] &&
+		[ ! -e no.uniscope ]
+}
+
+no_such() { # OPTION VALUE
+	timeout 60 "$U" run -d 1 "$1" "$2" -o no.uniscope ends.elf >"$T/out" 2>&1
+	refused $? "$T/out" 1 "^uniscope: run: $1 $2: qemu-system-x86_64 has no such .*; .qemu-system-x86_64 -[a-zA-Z]* help. lists"
+}
+
+# Too few for shares: record, report and page say so. A busy host may give none at all.
+few() { # ACCEL
+	for _ in $(seq 20); do
+		timeout 120 "$U" run -d 1 -F 4 --overwrite --accel "$1" -o two.uniscope ends.elf >"$T/out" 2>&1 || {
+			cat "$T/out"
+			return 1
+		}
+		"$U" report two.uniscope | grep -q '^counted  *[1-9] ' && break
+	done
+	words='only [1-9] samples* to tell shares from: too few'
+	cat "$T/out"
+	grep -q "$words" "$T/out" && "$U" report two.uniscope | grep "^TOO FEW *$words" &&
+		"$U" report --html two.html two.uniscope && in_page 'TOO FEW  ' two.html
+}
+
 machine_of() { # WORDS OPTION...
 	words=$1
 	shift
@@ -93,6 +125,12 @@ machine_of() { # WORDS OPTION...
 	cat "$T/out"
 	rm -rf m.uniscope
 	grep -q "on $words, console" "$T/out"
+}
+
+sampled_32() {
+	timeout 120 "$U" run -q -d 2 --accel tcg -o m.uniscope ends-32.elf >"$T/out" 2>&1 || { cat "$T/out"; return 1; }
+	"$U" report m.uniscope | tee "$T/report" | grep -Eq ' (9[0-9]|100)\.[0-9]+%  spin$' || { cat "$T/report"; return 1; }
+	rm -r m.uniscope
 }
 
 recording() { # OPTION...
@@ -208,7 +246,15 @@ if [ "$accels" = 'tcg kvm' ]; then
 else
 	skip 'an instruction that KVM does not emulate' '/dev/kvm cannot be used'
 fi
+for accel in $accels; do
+	check "a triple fault at once under $accel" at_once "$accel"
+done
+check 'few samples' few tcg
+check 'a machine that QEMU has not' no_such --machine foo
+check 'a CPU that QEMU has not' no_such --cpu foo
 check 'microvm for an image that PVH boots' machine_of microvm ends.elf
+check 'microvm for an image of 32 bits that PVH boots' machine_of microvm ends-32.elf
+check 'which is sampled there' sampled_32
 check 'q35 with a PCI device' machine_of q35 ends.elf -- -device virtio-rng-pci
 check 'microvm dies in its firmware' falls_back
 finish

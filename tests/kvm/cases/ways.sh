@@ -19,6 +19,15 @@ backend() { # PROGRAM
 	return $status
 }
 
+# SVM's state is undefined after it, so KVM resets the vCPU: no register tells that the image has run.
+at_once() {
+	uniscope run -d 5 --accel kvm -o "$T/no" /usr/local/bin/ends-at-once.elf 2>"$T/said"
+	status=$?
+	cat "$T/said"
+	[ $status -eq 1 ] && [ "$(grep -c 'booted .* on microvm' "$T/said")" -eq 1 ] && ! grep -q q35 "$T/said" &&
+		[ "$(grep -c 'the guest reset itself .* in ends-at-once.elf: KVM has reset its vCPU' "$T/said")" -eq 1 ] && [ ! -e "$T/no" ]
+}
+
 check 'the verifier accepts each program, in less than half its limit' verifies
 check 'doctor' ask_doctor
 for way in kvm kvm-bpf kvm-exits; do
@@ -26,6 +35,7 @@ for way in kvm kvm-bpf kvm-exits; do
 done
 check 'small VMMs, awkward ones too: e2e-kvm' backend e2e-kvm-lab
 check 'a VMM that counts and times its own exits: kvm_exits' backend kvm_exits-lab
+check 'run: a triple fault at once is no reason to boot on q35' at_once
 check 'a guest starts' start shares
 check 'ls: kvm-bpf' ls_says kvm-bpf
 check 'record: never stopped' shows 'pauses none: the guest was never stopped' \
