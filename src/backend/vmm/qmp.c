@@ -18,8 +18,8 @@
 #include "backend/listener.h"
 
 #define TIMEOUT_MS  10000 /* for a busy host; another client of the monitor is known at once */
-#define FREE_NS	    (500 * UNI_NSEC_PER_MSEC)
-#define GREETING_NS (900 * UNI_NSEC_PER_MSEC)
+#define FREE_NS	    (300 * UNI_NSEC_PER_MSEC)
+#define GREETING_NS (400 * UNI_NSEC_PER_MSEC)
 #define EVENTS_MAX  4096 /* events taken while waiting for one reply */
 
 struct uni_qmp {
