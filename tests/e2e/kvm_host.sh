@@ -15,7 +15,8 @@ export BUILD SRC
 . "$SRC/tests/lab/report.sh"
 
 "$SRC/lab/share" kvm "$BUILD" "$T" "$BUILD/tests/e2e/bpf_verify" "$BUILD/tests/e2e/e2e-kvm-lab" "$BUILD/tests/e2e/kill_at" \
-	"$BUILD/tests/e2e/kvm_exits-lab" "$BUILD/tests/e2e/ends-at-once.elf" "$SRC/lab/boot" "$SRC/lab/kvm/guest" "$(PATH=$PATH:/usr/sbin command -v bpftool)" "$(command -v perf)" || exit 1
+	"$BUILD/tests/e2e/kvm_exits-lab" "$BUILD/tests/e2e/ends-at-once.elf" "$SRC/lab/boot" "$SRC/lab/kvm/guest" \
+	"$(PATH=$PATH:/usr/sbin command -v bpftool)" "$(command -v perf)" "$(command -v nice)" || exit 1
 cp "$SRC/tests/lab/run.sh" "$T/cases.sh"
 # Everything stays in the lab's memory until the end: waiting for the share takes more of the lab's time on a busier host.
 cat >"$T/run.sh" <<'RUN'

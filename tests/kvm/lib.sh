@@ -2,10 +2,10 @@
 # shellcheck shell=sh disable=SC2154
 # For the cases, on the lab's host, behind tests/lab/lib.sh.
 
-# start OPTION-OF-GUEST...: a guest; $pid is its VMM, $target the guest, $name its name.
+# start OPTION-OF-GUEST...: a guest, which gives way to the commands; $pid is its VMM, $target the guest, $name its name.
 start() {
 	name=$CASE
-	pid=$(guest -n "$name" "$@") && target=kvm:pid=$pid
+	pid=$(nice -n 19 guest -n "$name" "$@") && target=kvm:pid=$pid
 }
 
 # A line on the guest's console in time.
