@@ -18,6 +18,7 @@ struct uni_ftrace {
 	struct uni_ftrace_cfg cfg;
 	struct uni_tstore *store;
 	struct uni_ftrace_text *pipe; /* NULL: nobody has read from it yet, or its reader failed */
+	bool piped;		      /* a reader is at the pipe's text */
 	enum uni_ftrace_tracer tracer;
 	bool on;
 	unsigned readers;
@@ -112,7 +113,8 @@ static void apply_ftrace(
 		(void)uni_ftrace_poll(f, NULL);
 	uni_tstore_clear(f->store);
 	if (f->pipe != NULL && !uni_ftrace_text_busy(f->pipe)) {
-		uni_ftrace_text_destroy(f->pipe);
+		if (!f->piped) /* otherwise its reader destroys it */
+			uni_ftrace_text_destroy(f->pipe);
 		f->pipe = NULL;
 	}
 }
@@ -169,7 +171,7 @@ static void open_reader(struct uni_ftrace *f, bool pipe, struct uni_ftrace_reply
 	struct uni_err err = { 0 };
 
 	if (f->readers >= f->cfg.max_readers ||
-		(pipe && f->pipe != NULL && uni_ftrace_text_busy(f->pipe))) {
+		(pipe && (f->piped || (f->pipe != NULL && uni_ftrace_text_busy(f->pipe))))) {
 		fail_reply(ret, 503, pipe ? "another reader is at it" : "too many readers at once");
 		return;
 	}
@@ -180,6 +182,7 @@ static void open_reader(struct uni_ftrace *f, bool pipe, struct uni_ftrace_reply
 	}
 	r->f = f;
 	r->pipe = pipe;
+	f->piped = f->piped || pipe;
 	f->readers++;
 	if (begin_text(f, r, &err) != 0) {
 		fail_err(ret, &err);
@@ -201,11 +204,14 @@ void uni_ftrace_reader_close(struct uni_ftrace_reader *r)
 {
 	if (r == NULL)
 		return;
+	if (r->pipe)
+		r->f->piped = false;
 	/* Text that a client did not fetch from the pipe is lost; the next client begins anew. */
-	if (r->pipe && !r->ended)
-		r->f->pipe = NULL;
-	if (!r->pipe || !r->ended)
+	if (!r->ended || r->text != r->f->pipe) {
+		if (r->text == r->f->pipe)
+			r->f->pipe = NULL;
 		uni_ftrace_text_destroy(r->text);
+	}
 	r->f->readers--;
 	free(r);
 }
