@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * DWARF: whatever opens must answer each address in bounded time, with clean strings and a span
- * that holds the address.
+ * that holds the address. The same for parameters of functions and members of structures.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "obj/members.h"
+#include "obj/params.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -45,6 +46,26 @@ static void check_address(struct uni_debug *d, uint64_t addr)
 	}
 }
 
+static void check_param(const struct uni_param *p)
+{
+	check_text(p->name);
+	require(p->form <= UNI_PARAM_POINTER && p->size <= 8);
+	require(p->reg >= UNI_PARAM_NO_REG && p->reg < 8);
+}
+
+static void check_params(struct uni_debug *d, uint64_t addr)
+{
+	struct uni_params p;
+
+	if (uni_debug_params(d, addr, &p) != 0)
+		return;
+	require(p.nr <= UNI_PARAMS_MAX);
+	for (size_t i = 0; i < p.nr; i++)
+		check_param(&p.param[i]);
+	if (p.returns)
+		check_param(&p.value);
+}
+
 static void check_members(struct uni_debug *d)
 {
 	struct uni_member m[] = { { .path = "a" }, { .path = "b.a", .optional = true },
@@ -69,6 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (uint64_t a = 0; a < 0x400; a += 3) {
 		check_address(d, 0x1000 + a);
 		check_address(d, a * 0x40000000000000);
+		check_params(d, 0x1000 + a);
 	}
 	uni_debug_load_all(d);
 	check_members(d);

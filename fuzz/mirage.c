@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A trace ring of MirageOS, its events made to a model, and everything that is asked of one. */
+/*
+ * A trace ring of MirageOS, its events made to a model, and everything that is asked of one. The
+ * same ring beside a half of itself is merged by time.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -41,6 +44,29 @@ static void ask(const struct uni_promise_model *m)
 	uni_findings_deinit(&f);
 }
 
+static int check_order(void *arg, const struct uni_promise_event *event)
+{
+	uint64_t *last = arg;
+
+	if (event->cpu > 1 || event->time < *last)
+		abort();
+	*last = event->time;
+	return 0;
+}
+
+static void merge(const uint8_t *data, size_t size, const struct uni_mirage_stats *whole)
+{
+	const struct uni_mirage_file files[] = { { .data = data, .size = size, .cpu = 0 },
+		{ .data = data, .size = size / 2, .cpu = 1 } };
+	struct uni_mirage_stats stats;
+	uint64_t last = 0;
+	struct uni_err err = { 0 };
+
+	if (uni_mirage_merge(files, 2, check_order, &last, &stats, &err) == 0 &&
+		(stats.events < whole->events || stats.damaged < whole->damaged))
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct uni_mirage_stats stats;
@@ -57,6 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				abort();
 		}
 		ask(m);
+		merge(data, size, &stats);
 	}
 	uni_promise_builder_destroy(b);
 	return 0;

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A session's folder: session.json and the streams of two vCPUs, each part ended by a line "=".
+ * Samples come in the order of their time, of guests and vCPUs that the session has. The same if it
+ * is read while it grows.
+ */
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cursor.h"
+#include "recording/follow.h"
+#include "recording/recording.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static char folder[] = "/tmp/uni-recording-XXXXXX";
+static const char *const names[] = { "session.json", "guest-0/samples-vcpu0",
+	"guest-0/samples-vcpu1", "guest-0/exits-vcpu0" };
+static int dir = -1;
+
+#define NR_NAMES (sizeof(names) / sizeof(names[0]))
+
+struct seen {
+	const struct uni_recording *r;
+	uint64_t last_ns, last_exit_ns, nr;
+};
+
+static void require(bool ok)
+{
+	if (!ok)
+		abort();
+}
+
+static void remove_files(void)
+{
+	for (size_t i = 0; i < NR_NAMES; i++)
+		(void)unlinkat(dir, names[i], 0);
+	(void)unlinkat(dir, "guest-0", AT_REMOVEDIR);
+	(void)rmdir(folder);
+}
+
+static struct uni_cursor next_part(struct uni_cursor *all)
+{
+	const uint8_t *begin = all->data + all->pos;
+	size_t left = uni_cursor_left(all);
+	const uint8_t *end = left != 0 ? memmem(begin, left, "\n=\n", 3) : NULL;
+	size_t len = end != NULL ? (size_t)(end - begin) : left;
+
+	all->pos += end != NULL ? len + 3 : len;
+	return uni_cursor_make(begin, len);
+}
+
+static void write_files(const uint8_t *data, size_t size)
+{
+	struct uni_cursor all = uni_cursor_make(data, size);
+
+	if (dir < 0) {
+		require(mkdtemp(folder) != NULL);
+		dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		require(dir >= 0 && mkdirat(dir, "guest-0", 0700) == 0 &&
+			atexit(remove_files) == 0);
+	}
+	for (size_t i = 0; i < NR_NAMES; i++) {
+		struct uni_cursor part = next_part(&all);
+		int fd = openat(dir, names[i], O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+		require(fd >= 0 && write(fd, part.data, part.size) == (ssize_t)part.size);
+		require(ftruncate(fd, (off_t)part.size) == 0 && close(fd) == 0);
+	}
+}
+
+static int on_sample(void *ctx, const struct uni_sample *s)
+{
+	struct seen *seen = ctx;
+
+	require(s->t_ns >= seen->last_ns && s->guest < uni_recording_nr_guests(seen->r));
+	require(s->vcpu < uni_recording_guest(seen->r, s->guest).meta->nr_vcpus);
+	seen->last_ns = s->t_ns;
+	seen->nr++;
+	return 0;
+}
+
+static int on_exit_seen(void *ctx, const struct uni_stream_exit *e)
+{
+	struct seen *seen = ctx;
+
+	require(e->t_ns >= seen->last_exit_ns);
+	seen->last_exit_ns = e->t_ns;
+	return 0;
+}
+
+static void follow(void)
+{
+	struct uni_follow *f;
+	struct uni_err err = { 0 };
+	struct seen seen = { 0 };
+	const struct uni_follow_taker to = {
+		.sample = on_sample, .exit = on_exit_seen, .ctx = &seen
+	};
+
+	if (uni_follow_open(folder, 0, &f, &err) != 0)
+		return;
+	seen.r = uni_follow_recording(f);
+	for (int i = 0; i < 2; i++)
+		(void)uni_follow_look(f, &to, &err);
+	(void)uni_follow_torn(f);
+	uni_follow_close(f);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct uni_recording *r;
+	struct uni_err err = { 0 };
+	struct seen seen = { 0 };
+	char name[UNI_GUEST_NAME_MAX];
+
+	write_files(data, size);
+	if (uni_recording_open(folder, &r, &err) != 0) {
+		require(err.msg[0] != '\0');
+		return 0;
+	}
+	seen.r = r;
+	uni_recording_guest_name(r, 0, name);
+	(void)uni_recording_each(r, on_sample, &seen, NULL, &err);
+	require(seen.nr <= size);
+	(void)uni_recording_each_exit(r, on_exit_seen, &seen, NULL, &err);
+	uni_recording_close(r);
+	if (size % 2 == 0) /* it takes the longest */
+		follow();
+	return 0;
+}
