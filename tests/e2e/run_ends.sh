@@ -209,7 +209,7 @@ only_firmware() { # ACCEL
 
 mostly_elsewhere() { # ACCEL; which may find none at all, on a busy host
 	rm -rf few.uniscope
-	timeout 120 "$U" run -q -d 5 -F 199 --accel "$1" --append o -o few.uniscope ends.elf >"$T/out" 2>&1
+	timeout 120 "$U" run -q -d 2 -F 199 --accel "$1" --append o -o few.uniscope ends.elf >"$T/out" 2>&1
 	refused $? "$T/out" 0 '\(only [0-9]* ([0-9.]* %)\|none\) of the [0-9]* samples lies* in ends.elf: .*no image .*, at 0x50000' ||
 		return 1
 	"$U" report --tree few.uniscope >"$T/out" 2>&1
