@@ -391,6 +391,56 @@ static void operators(void **state)
 	close_fixture(&f);
 }
 
+static void operators_of_one(void **state)
+{
+	static const struct {
+		uint32_t opcode;
+		int64_t a, arg;
+		uint64_t want;
+	} tab[] = { { UNI_CFI_OP_ABS, -5, 0, 5 }, { UNI_CFI_OP_ABS, 5, 0, 5 },
+		{ UNI_CFI_OP_ABS, INT64_MIN, 0, 1ull << 63 },
+		{ UNI_CFI_OP_NEG, 5, 0, (uint64_t)-5 }, { UNI_CFI_OP_NEG, -5, 0, 5 },
+		{ UNI_CFI_OP_NOT, 5, 0, (uint64_t)-6 },
+		{ UNI_CFI_OP_ADD_CONST, 5, -7, (uint64_t)-2 } };
+	struct fixture f;
+
+	open_fixture(&f);
+	for (size_t i = 0; i < uni_array_len(tab); i++) {
+		const struct uni_cfi_op op[] = { { .opcode = UNI_CFI_OP_CONST, .arg = tab[i].a },
+			{ .opcode = tab[i].opcode, .arg = tab[i].arg },
+			{ .opcode = UNI_CFI_OP_END } };
+
+		assert_true(eval(&f, op, NULL) == tab[i].want);
+		assert_true(eval(&f, op + 1, NULL) == 0xdead);
+	}
+	close_fixture(&f);
+}
+
+/* An operation that wants more than there is has no value, nor has one of a newer version. */
+static void too_few_operands(void **state)
+{
+	static const struct {
+		uint32_t opcode;
+		unsigned wants;
+	} tab[] = { { UNI_CFI_OP_END, 1 }, { UNI_CFI_OP_LOAD, 1 }, { UNI_CFI_OP_BRANCH, 1 },
+		{ UNI_CFI_OP_DROP, 1 }, { UNI_CFI_OP_SWAP, 2 }, { UNI_CFI_OP_ROT, 3 },
+		{ UNI_CFI_OP_ADD, 2 }, { UINT32_MAX, 4 } };
+	struct uni_cfi_op op[6];
+	struct fixture f;
+
+	open_fixture(&f);
+	for (size_t i = 0; i < uni_array_len(tab); i++) {
+		for (unsigned nr = 0; nr < tab[i].wants; nr++) {
+			for (unsigned k = 0; k < nr; k++)
+				op[k] = (struct uni_cfi_op){ .opcode = UNI_CFI_OP_CONST, .arg = 1 };
+			op[nr] = (struct uni_cfi_op){ .opcode = tab[i].opcode, .arg = 1 };
+			op[nr + 1] = (struct uni_cfi_op){ .opcode = UNI_CFI_OP_END };
+			assert_true(eval(&f, op, NULL) == 0xdead);
+		}
+	}
+	close_fixture(&f);
+}
+
 /* rsp + 8 + ((rip & 15) >= 11) * 8: what linkers write for procedure linkage tables. */
 static void linkage_table(void **state)
 {
@@ -474,6 +524,8 @@ int main(void)
 		cmocka_unit_test(scanning),
 		cmocka_unit_test(broken_chains),
 		cmocka_unit_test(operators),
+		cmocka_unit_test(operators_of_one),
+		cmocka_unit_test(too_few_operands),
 		cmocka_unit_test(linkage_table),
 		cmocka_unit_test(expressions_end),
 		cmocka_unit_test(choosing_steppers),
