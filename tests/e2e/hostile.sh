@@ -22,7 +22,7 @@ hostile() { # UNWIND WAY MODE SMP STOP-WORDS...
 	[ "$mode" = huge ] && share=0.1
 	# On a busy host samples are few, and the guest may not be hostile yet: then it records longer. An error that must never
 	# happen fails at once.
-	for seconds in 0.6 8 24; do
+	for seconds in 0.6 2 8 24; do
 		timeout 90 "$U" record "$target" "$(method "$way")" -q -F 199 -d $seconds -e "$elf" \
 			--unwind "$unwind" \
 			--watch lab_truth -o "$T/s.uniscope" --overwrite 2>&1 &&

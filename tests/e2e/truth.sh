@@ -22,11 +22,11 @@ esac
 . "$SRC/tests/e2e/ahead.sh"
 T=$(mktemp -d)
 n=0
-want=${TRUTH_SAMPLES:-2200} least= hz=299 first=10
+want=${TRUTH_SAMPLES:-2200} least= hz=499 first=6
 # A way that stops nobody may look more often.
 [ "$HOW" = bpf ] && hz=599 first=5
 # A foreign architecture takes longer to get there: fewer, and wider bounds.
-[ "$HOW" = aarch64 ] && want=700 least="--min-samples 500"
+[ "$HOW" = aarch64 ] && want=700 least="--min-samples 500" hz=299 first=4
 # If QEMU waits for a CPU at each pause, pauses become long, and few. So it gets a higher priority if it may.
 ahead=
 [ "$HOW" = aarch64 ] && ahead='nice -n -15'
@@ -76,7 +76,7 @@ record() { # SAMPLES
 		got=$(python3 -c 'import json, sys
 print(int(json.load(open(sys.argv[1] + "/session.json"))["statistics"]["samples"]))' "$T/s.uniscope" 2>/dev/null)
 		[ "${got:-0}" -ge "$1" ] && break
-		seconds=$((seconds * $1 / (${got:-0} + 100) + 10))
+		seconds=$((seconds * $1 / (${got:-0} + 100) + first))
 		[ $seconds -gt 100 ] && seconds=100
 	done
 	"$U" export "$T/s.uniscope" --all-time -f json -o "$T/s.json" >>"$T/log" 2>&1
