@@ -243,7 +243,7 @@ slowed() {
 
 # Two of the variants will do, but for sh test.sh all.
 [ -n "${UNISCOPE_ALL-}" ] || variants=$(echo "$variants" | grep -m1 -e -fp; echo "$variants" | grep -m1 -e -nofp)
-for accel in $accels; do
+for accel in $(by_default kvm "$accels"); do
 	list=$variants
 	[ "$accel" = tcg ] || list=$(echo "$variants" | grep -m1 -e -fp)
 	for v in $list; do
@@ -257,7 +257,7 @@ elf=$BUILD/lab/deep-pie-${variants%%
 check 'it lies elsewhere each time, and is found each time' moves_each_time
 check 'an image of another build is not found' other_build
 
-for accel in $accels; do
+for accel in $(by_default tcg "$accels"); do
 	list=$(echo "$variants" | grep -m1 -e -fp)
 	[ "$accel" = kvm ] || list=$variants
 	for v in $list; do
@@ -276,6 +276,10 @@ for other in $variants; do
 done
 check 'a program alone, found by its build-id in a folder' none "$v"
 check 'a link map names what has no build-id' nameless
-check 'a program that is loaded later is noticed' late tcg "$BUILD/lab"
-[ "$accels" = tcg ] || check 'and under KVM, where its file was named' late kvm "$program"
+for accel in $(by_default tcg "$accels"); do
+	case $accel in
+	tcg) check 'a program that is loaded later is noticed' late tcg "$BUILD/lab" ;;
+	kvm) check 'and under KVM, where its file was named' late kvm "$program" ;;
+	esac
+done
 finish

@@ -12,7 +12,7 @@ s=$T/s.uniscope
 # From a copy of the image, which is gone afterwards: all names are in the session.
 # For as long as it takes until there are enough samples; the check that follows tells what they are. Between two samples TCG has to
 # run for a while, or a busy host makes the blocks behind a stop too frequent.
-hz=199 first=4
+hz=499 first=2
 [ "$accel" = kvm ] || { hz=49 first=10; }
 records() { # IMAGE
 	cp "$BUILD/lab/$1.elf" "$T/app.elf" && boot "$accel" "$T/app.elf" '' || return 1
@@ -47,7 +47,7 @@ now() { # SERVE: the chain as it is at the moment
 		grep -q "$1+0x" "$T/out" && grep -q '#0 .*burn (.*:[0-9]*) \[inlined\]' "$T/out"
 }
 
-for image in cxx-gcc-fp cxx-clang-fp rust-gcc-fp rust-gcc-nofp; do
+for image in $(by_default 'cxx-clang-fp rust-gcc-nofp' 'cxx-gcc-fp cxx-clang-fp rust-gcc-fp rust-gcc-nofp'); do
 	source=cxx.cc serve='server::Engine::serve' mangled=_ZNK6server6Engine5serveEv
 	case $image in
 	rust-*) source=rust.rs serve='<*labrust::server::Engine>*::serve' mangled='_[RZ]N.*serve' ;;

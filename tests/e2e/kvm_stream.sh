@@ -63,11 +63,11 @@ recorded() { # IMAGE SMP SECONDS HZ MODE EXPRESSION
 
 for cc in $(compiler_of bpf); do
 	[ -e "$BUILD/lab/shares-$cc-fp.elf" ] || continue
-	check "shares-$cc, 997 Hz, counted" recorded shares-$cc-fp 1 4 997 counts \
+	check "shares-$cc, 997 Hz, counted" recorded shares-$cc-fp 1 2 997 counts \
 		'whole() and shares(burn_a=.5, burn_b=.25, burn_c=.15, burn_d=.1)'
-	check "shares-$cc, 10 kHz, ordered" recorded shares-$cc-fp 1 4 10000 ordered \
+	check "shares-$cc, 10 kHz, ordered" recorded shares-$cc-fp 1 2 10000 ordered \
 		'whole() and shares(burn_a=.5, burn_b=.25, burn_c=.15, burn_d=.1)'
-	check "leaf-$cc: callers of frameless leaves" recorded leaf-$cc-fp 1 3 1997 ordered 'whole()'
+	check "leaf-$cc: callers of frameless leaves" recorded leaf-$cc-fp 1 2 1997 ordered 'whole()'
 	check "deep-$cc: 200 frames" recorded deep-$cc-fp 1 2 997 counts 'whole() and v["depth"] > 190'
 	# rbp is the other thread's for two instructions of lab_switch.
 	check "threads-$cc" recorded threads-$cc-fp 1 2 997 ordered 'whole(0.005)'

@@ -110,7 +110,7 @@ own_stub() {
 }
 
 
-for way in $accels; do
+for way in $(by_default tcg "$accels"); do
 	start "$way" || {
 		check "$way" false
 		continue

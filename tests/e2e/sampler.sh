@@ -23,7 +23,7 @@ record() { # SECONDS HZ [OPTION...]
 truth() { # IMAGE HZ
 	boot kvm "$BUILD/lab/$1.elf" '' || return 1
 	sleep 1
-	for seconds in 10 20 40; do
+	for seconds in 5 20 40; do
 		record $seconds "$2" --watch lab_truth || return 1
 		"$U" export "$T/s.uniscope" --all-time -f json -o "$T/s.json" || return 1
 		python3 "$here/judge.py" --stacks "$T/s.json" --session "$T/s.uniscope" \
@@ -106,6 +106,7 @@ capable() {
 exec 3>&1
 for cc in $(compiler_of bpf); do
 	[ -e "$BUILD/lab/shares-$cc-fp.elf" ] || continue
+	[ -n "${UNISCOPE_ALL-}" ] || break # by default truth_bpf judges the same at 599 Hz
 	check "shares-$cc at 997 Hz" truth shares-$cc-fp 997
 	check "shares-$cc at 10,000 Hz" truth shares-$cc-fp 10000
 done

@@ -121,7 +121,7 @@ untouched() { # every byte as it was: nothing is traced any more
 }
 session() {
 	rm -rf s.uniscope
-	"$U" trace record "$target" -d 1 -o s.uniscope 2>log && "$U" export s.uniscope -f nanos -o s.ftrace &&
+	"$U" trace record "$target" -d 0.2 -o s.uniscope 2>log && "$U" export s.uniscope -f nanos -o s.ftrace &&
 		"$U" parse-trace s.ftrace && "$U" export s.uniscope -f csv -o s.csv || {
 		cat log
 		return 1
@@ -146,7 +146,7 @@ assert all(0 <= theirs[f] - ours.get(f, 0) <= 8 for f in theirs)
 PY
 }
 
-for accel in $accels; do
+for accel in $(by_default kvm "$accels"); do
 	if ! boot "$accel" "$elf" ms=200000; then
 		check "$accel: the guest runs" false
 		continue

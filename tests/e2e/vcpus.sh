@@ -58,10 +58,16 @@ is_sampled() { # METHOD
 }
 
 for accel in $accels; do
-	for nr in 72 255; do
+	# Beside each other in the default run: the smaller one under KVM, the greater one under TCG.
+	for nr in $(by_default "$([ "$accel" = kvm ] && echo 72 || echo 255)" '72 255'); do
 		boot_waiting "$accel" "$nr" "$wide" 'ring=256' --mem 128 --qmp "$T/q" || exit 1
 		check "$accel, $nr vCPUs: ls" is_listed
-		check "$accel, $nr vCPUs: every call of each is in its stream" is_traced
+		# A KVM that emulates needs long for their work if it is traced.
+		if [ "$accel$nr" = kvm72 ]; then
+			check "$accel, $nr vCPUs: they work" go_on '^wide: '
+		else
+			check "$accel, $nr vCPUs: every call of each is in its stream" is_traced
+		fi
 		check "$accel, $nr vCPUs: stacks" is_stacked "$target"
 		[ "$accel" = kvm ] || check "$nr vCPUs: a core of it" is_dumped
 		check "$accel, $nr vCPUs: samples of each" is_sampled pause
