@@ -308,8 +308,9 @@ static int refuse_foreign(
 			"%s is perf's own file: give what `perf script -i FILE` prints",
 			args->path);
 	return uni_err_set(err, UNI_EFORMAT,
-		"%s is no session and looks like no format that can be imported; name it with %s",
-		args->path, args->format_option != NULL ? args->format_option : "--from");
+		"%s is no session and looks like no format that can be imported; name its format "
+		"with --input-format",
+		args->path);
 }
 
 int uni_source_check_input(

@@ -31,7 +31,7 @@ static const struct uni_opt *list_import_options(void)
 		UNI_OPT_END,
 	};
 
-	o = (__typeof__(o)){ .src.build = UNI_BUILD_DEFAULTS, .src.format_option = "--format" };
+	o = (__typeof__(o)){ .src.build = UNI_BUILD_DEFAULTS };
 	return table;
 }
 

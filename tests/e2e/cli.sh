@@ -249,8 +249,17 @@ check "not as a line that is none" sh -c "! grep -q 'are not folded' '$T/both'"
 printf 'PERFILE2 and more' >"$T/perf.data"
 check "perf's own file: perf script" says 'perf script -i FILE' "$U" import -o "$T/no.uniscope" "$T/perf.data"
 printf 'no format at all\n' >"$T/none.txt"
-check "import names its own option" says 'name it with --format' "$U" import -o "$T/no.uniscope" "$T/none.txt"
-check "report names its own" says 'name it with --from' "$U" report "$T/none.txt"
+named() { # COMMAND ARGUMENT...: it refuses, and each option that its message names is in its help
+	! "$U" "$@" >"$T/out" 2>"$T/err" && cat "$T/err" && grep -oE -e ' --[a-z-]+' "$T/err" >"$T/options" || return 1
+	while read -r option; do
+		"$U" "$1" --help | grep -qE -e "^ .* $option( |\$)" || { echo "$1 has no $option"; return 1; }
+	done <"$T/options"
+}
+check "import names options that it has" named import -o "$T/no.uniscope" "$T/none.txt"
+check "report too" named report "$T/none.txt"
+check "export too" named export -f svg "$T/none.txt"
+check "serve too" named serve "$T/none.txt"
+check "diff too" named diff "$T/none.txt" "$T/none.txt"
 printf '\012\004\100\001\120\002' >"$T/t.pftrace"
 check "a Perfetto trace is no empty profile" says 'a Perfetto trace begins like one' "$U" import -f pprof -o "$T/no.uniscope" "$T/t.pftrace"
 check "serve looks at a file before it serves" sh -c '! timeout 20 "$1" serve "$2" >"$3" 2>&1 && ! grep serving "$3" &&
