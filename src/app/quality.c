@@ -197,19 +197,24 @@ bool uni_quality_few(char ret[UNI_QUALITY_TEXT], const struct uni_record_stats *
 }
 
 /* A halted vCPU is sampled like any other: its time is below the function with the hlt. */
-static void put_states(struct uni_sink *out, const struct uni_record_stats *st,
+static void put_states(struct uni_sink *out, const struct uni_recorded_guest *g,
 	const struct uni_sample_filter *shown)
 {
+	const struct uni_record_stats *st = g->stats;
 	uint64_t counted = count_shown(st, shown);
 
-	static const struct {
+	/* A pause waits until the vCPU has a CPU, so most stolen time is in skipped samples. */
+	const struct {
 		uint8_t state;
 		const char *word, *meaning;
 	} rows[] = {
 		{ UNI_VCPU_HALTED, "halted", "the vCPU waited for an interrupt" },
 		{ UNI_VCPU_KVM, "kvm", "the host's KVM worked for the guest" },
 		{ UNI_VCPU_VMM, "vmm", "the vCPU's thread ran in the VMM" },
-		{ UNI_VCPU_STOLEN, "stolen", "the host ran something else" },
+		{ UNI_VCPU_STOLEN, "stolen",
+			uni_quality_streamed(g->meta)
+				? "the host ran something else"
+				: "the vCPU had not run since the sample before" },
 		{ UNI_OFF_CPU_READY, "ready", "a thread could have run, and was on no vCPU" },
 		{ UNI_OFF_CPU_BLOCKED, "blocked", "a thread waited to be woken" },
 		{ UNI_OFF_CPU_SLEEPING, "sleeping", "a thread waited for a time to come" },
@@ -440,7 +445,7 @@ static void put_guest(struct uni_sink *out, const struct uni_recorded_guest *g,
 	}
 	put_exits(out, g);
 	if (!uni_quality_exits_only(g->meta))
-		put_states(out, g->stats, shown);
+		put_states(out, g, shown);
 	put_pauses(out, g);
 	if (closed)
 		put_cost(out, g);

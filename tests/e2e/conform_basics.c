@@ -97,6 +97,28 @@ static void hold_and_release(struct suite *s, struct uni_target *t)
 	check_runs(s, "after snap without hold");
 }
 
+/* It tells whether a vCPU has run since the last pause: it grows then, and not in a hold. */
+static void cpu_time(struct suite *s, struct uni_target *t)
+{
+	uint64_t held = 0, still = 0, ran = 0;
+	struct uni_regs r;
+
+	if (t->ops->cpu_most == NULL || !can_see(s, "CPU time"))
+		return;
+	(void)check(s, hold(t, &r) == 0 && t->ops->cpu_most(t, 0, &held) == 0,
+		"CPU time is known in a hold");
+	(void)check(s, observer_stands(&s->obs, STANDS_MS), "the guest stands meanwhile");
+	(void)check(s,
+		t->ops->cpu_most(t, 0, &still) == 0 &&
+			still - held < STANDS_MS * UNI_NSEC_PER_MSEC / 8,
+		"it does not grow: %llu ns", (unsigned long long)(still - held));
+	(void)check(s, t->ops->release(t) == 0, "release");
+	check_runs(s, "after that");
+	(void)check(s, hold(t, &r) == 0 && t->ops->cpu_most(t, 0, &ran) == 0 && ran > still,
+		"it grows when the guest runs: %llu ns", (unsigned long long)(ran - still));
+	(void)check(s, t->ops->release(t) == 0, "release after that");
+}
+
 static void detach_held(struct suite *s)
 {
 	struct uni_target *t = attach(s);
@@ -155,10 +177,12 @@ void test_basics(struct suite *s)
 	check_registers(s, t, &r);
 	(void)t->ops->release(t);
 	all_vcpus(s, t);
-	if ((caps & UNI_CAP_HOLD) != 0)
+	if ((caps & UNI_CAP_HOLD) != 0) {
 		hold_and_release(s, t);
-	else
+		cpu_time(s, t);
+	} else {
 		skip(s, "hold and release", "target without hold");
+	}
 	(void)check(s, t->ops->alive == NULL || t->ops->alive(t), "it is alive");
 	uni_target_detach(t);
 	if (is_file(s))

@@ -26,6 +26,7 @@ struct fake_stub {
 	bool aarch64;	    /* its system registers are asked for one by one */
 	bool no_tcr;	    /* and one of them is not there */
 	bool processes;	    /* thread ids name a process, and D must */
+	bool monitor;	    /* knows which threads run its vCPUs: 4711 and 4712 */
 	const char *prefix; /* packets that begin so ... */
 	const char *lie;    /* ... are answered by these bytes; "" silence, NULL hangs up */
 	int truths;	    /* after so many true answers */
@@ -186,6 +187,12 @@ static bool fake_fixed(struct fake_stub *f)
 
 	if (f->processes && strcmp(f->line, "qfThreadInfo") == 0) {
 		fake_put(f, "mp1.01");
+		return true;
+	}
+	if (f->monitor && strcmp(f->line, "qRcmd,696e666f2063707573") == 0) {
+		fake_put(f, "O2a204350552023303a207468726561645f69643d343731310d0a");
+		fake_put(f, "O20204350552023313a207468726561645f69643d343731320d0a");
+		fake_put(f, "OK");
 		return true;
 	}
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {

@@ -289,6 +289,8 @@ static void liars_at_the_door(void **state)
 		{ "g", "$00#60", 0, UNI_EMISMATCH },
 		{ "g", "$E01#a6", 0, UNI_EMISMATCH },
 		{ "g", "$xxxx#e0", 0, UNI_EMISMATCH },
+		{ "qRcmd", "$Ozz#43$O2#81$OK#9a", 0, 0 }, /* no text: the threads stay unknown */
+		{ "qRcmd", "$E01#a6", 0, 0 },
 		{ "qC", "$QC01#f5", 0, 0 },
 	};
 
@@ -303,6 +305,24 @@ static void liars_at_the_door(void **state)
 		assert_int_equal(t.err.code, lies[i].code);
 		end(&f, &t);
 		assert_true(f.running);
+	}
+}
+
+/* QEMU's monitor tells which of its threads runs which vCPU; other stubs have none. */
+static void threads_of_the_host(void **state)
+{
+	for (int kind = 0; kind < 3; kind++) {
+		struct fake_stub f = { .processes = kind == 1, .monitor = kind != 2 };
+		struct talk t;
+
+		begin(&f, &t, false);
+		assert_int_equal(t.rc, 0);
+		assert_int_equal(t.s->host_tid[0], kind != 2 ? 4711 : 0);
+		assert_int_equal(t.s->host_tid[1], kind != 2 ? 4712 : 0);
+		assert_int_equal(uni_gdb_stub_snap(t.s, VCPUS(3), t.regs), 0);
+		assert_true(t.regs[0].pc == 0x401000 && t.regs[1].pc == 0x802000);
+		end(&f, &t);
+		assert_true(f.running && f.detached);
 	}
 }
 
@@ -470,6 +490,7 @@ int main(void)
 		cmocka_unit_test(resumed_by_another),
 		cmocka_unit_test(a_plain_stub),
 		cmocka_unit_test(liars_at_the_door),
+		cmocka_unit_test(threads_of_the_host),
 		cmocka_unit_test(hangs_up),
 		cmocka_unit_test(never_answers),
 		cmocka_unit_test(liars_in_between),

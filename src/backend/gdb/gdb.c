@@ -338,11 +338,18 @@ static bool gdb_alive(struct uni_target *base)
 	return rc == 0 || rc == -UNI_EAGAIN;
 }
 
-/* The CPU time of the whole process: which thread belongs to which vCPU, the stub does not tell. */
+/* The CPU time of the vCPU's thread if the VMM has told it; otherwise of the whole process. */
 static int gdb_cpu_most(struct uni_target *base, uint32_t vcpu, uint64_t *ret)
 {
 	const struct uni_gdb_target *t = (struct uni_gdb_target *)base;
-	*ret = t->info.pid != 0 ? uni_process_cpu_ns(t->info.pid) : 0;
+	uint32_t tid = vcpu < UNI_VCPU_MAX ? t->stub.host_tid[vcpu] : 0;
+	uint64_t waited;
+
+	if (t->info.pid == 0)
+		return -UNI_ENOTSUP;
+	if (tid != 0 && uni_vmm_thread_times(t->info.pid, (int)tid, ret, &waited))
+		return 0;
+	*ret = uni_process_cpu_ns(t->info.pid);
 	return *ret != 0 ? 0 : -UNI_ENOTSUP;
 }
 

@@ -145,6 +145,15 @@ static enum packet_role role_of(const struct uni_gdb_link *l)
 	}
 }
 
+static void take_output(struct uni_gdb_link *l)
+{
+	size_t len = (l->reply_size - 1) / 2;
+
+	if (len <= UNI_GDB_OUT_MAX - l->output_size &&
+		uni_gdb_unhex(l->reply + 1, len * 2, (uint8_t *)l->output + l->output_size, len))
+		l->output_size += len;
+}
+
 static int take_packet(struct uni_gdb_link *l, const struct uni_gdb_item *item, bool *reply_ret)
 {
 	int rc = uni_gdb_unescape(
@@ -164,6 +173,7 @@ static int take_packet(struct uni_gdb_link *l, const struct uni_gdb_item *item, 
 		l->gone = true;
 		return -UNI_EGONE;
 	case ROLE_OUTPUT:
+		take_output(l);
 		return 0;
 	default:
 		*reply_ret = true;

@@ -16,6 +16,7 @@
 #define UNI_GDB_RX_MAX	  65536
 #define UNI_GDB_TX_MAX	  16384
 #define UNI_GDB_REPLY_MAX 65536
+#define UNI_GDB_OUT_MAX	  65536
 
 struct uni_gdb_link {
 	int fd; /* non-blocking; owned */
@@ -36,6 +37,8 @@ struct uni_gdb_link {
 	bool tx_full;
 	uint8_t reply[UNI_GDB_REPLY_MAX + 1]; /* unescaped; followed by a NUL */
 	size_t reply_size;
+	char output[UNI_GDB_OUT_MAX + 1]; /* text of its monitor; what does not fit is dropped */
+	size_t output_size;		  /* set to 0 before a command */
 };
 
 void uni_gdb_link_init(struct uni_gdb_link *l, int fd);

@@ -3,6 +3,8 @@
  * The handshake. QEMU stops the guest when a debugger connects. So only the most necessary is
  * requested here, and each exit lets the guest run again.
  */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -129,6 +131,43 @@ static int list_threads(struct uni_gdb_stub *s)
 	return rc < 0 ? rc : 0;
 }
 
+/* "* CPU #1: thread_id=4711", a line of QEMU's monitor. Its thread ids are CPU numbers plus one. */
+static void note_host_thread(struct uni_gdb_stub *s, const char *line)
+{
+	unsigned cpu, tid;
+
+	if (sscanf(line, "%*[* ]CPU #%9u: thread_id=%9u", &cpu, &tid) != 2)
+		return;
+	for (int i = 0; i < s->nr_threads; i++) {
+		const char *dot = strchr(s->thread[i].text, '.');
+		const char *id = dot != NULL ? dot + 1 : s->thread[i].text;
+
+		if (strtoul(id, NULL, 16) == (unsigned long)cpu + 1)
+			s->host_tid[i] = tid;
+	}
+}
+
+/* Which thread runs which vCPU: QEMU's monitor knows. Without a monitor they stay unknown. */
+static int ask_host_threads(struct uni_gdb_stub *s)
+{
+	static const char info_cpus[] = "qRcmd,696e666f2063707573";
+	struct uni_gdb_link *l = &s->link;
+	int rc;
+
+	l->output_size = 0;
+	rc = ask_packet(s, info_cpus);
+	if (rc != 0)
+		return rc;
+	l->output[l->output_size] = '\0';
+	for (char *line = l->output, *next; line != NULL; line = next) {
+		next = strchr(line, '\n');
+		if (next != NULL)
+			*next++ = '\0';
+		note_host_thread(s, line);
+	}
+	return 0;
+}
+
 /* Works only if the stub describes its architecture; otherwise the size of `g` decides. */
 static int know_arch(struct uni_gdb_stub *s, struct uni_err *err)
 {
@@ -190,6 +229,8 @@ static int set_up(
 		rc = generic_setup(s);
 	if (rc == 0)
 		rc = list_threads(s);
+	if (rc == 0 && s->qemu && s->nr_threads > 1)
+		rc = ask_host_threads(s);
 	if (rc == 0)
 		rc = know_arch(s, err);
 	if (rc == 0)

@@ -51,6 +51,7 @@ struct uni_gdb_stub {
 	int nr_threads;
 	uint32_t nr_left_off; /* threads for which there is no room here */
 	struct uni_gdb_thread thread[UNI_VCPU_MAX];
+	uint32_t host_tid[UNI_VCPU_MAX]; /* the VMM's thread of each vCPU; 0: not known */
 };
 
 /*

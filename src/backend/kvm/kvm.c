@@ -365,6 +365,7 @@ const struct uni_target_ops uni_target_kvm = {
 	.info = kvm_info,
 	.alive = uni_kvm_alive,
 	.on_cpu = kvm_on_cpu,
+	.cpu_most = kvm_on_cpu,
 	.stream_method = "bpf",
 	.stream_start = kvm_stream_start,
 	.stream_read = kvm_stream_read,

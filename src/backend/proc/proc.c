@@ -309,7 +309,7 @@ static int on_cpu(struct uni_target *base, uint32_t vcpu, uint64_t *ret)
 	if (vcpu != 0 || p->nr_threads != 1 || uni_proc_list(p->pid, tid, 2) != 1 ||
 		tid[0] != p->thread[0].tid)
 		return -UNI_ENOTSUP;
-	return uni_proc_times(p->pid, tid[0], ret, &waited) ? 0 : -UNI_ENOTSUP;
+	return uni_vmm_thread_times(p->pid, tid[0], ret, &waited) ? 0 : -UNI_ENOTSUP;
 }
 
 /* Without a key: perf events, if they are permitted. */

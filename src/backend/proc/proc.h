@@ -56,8 +56,6 @@ int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, struct uni_regs
 void uni_proc_let_go(struct uni_proc_thread *t);
 /* Stops any thread, sleeping or not, without reading registers. Returns 0 also if it has ended. */
 int uni_proc_seize(struct uni_proc *p, struct uni_proc_thread *t);
-/* Time on a CPU and time of waiting for one, since its begin; false: the kernel does not say. */
-bool uni_proc_times(int pid, int tid, uint64_t *run_ns_ret, uint64_t *wait_ns_ret);
 
 /* program.c: remembers the current program, for uni_proc_program_changed(). */
 void uni_proc_program_note(struct uni_proc *p);

@@ -96,23 +96,6 @@ static bool read_call(const struct uni_proc *p, int tid, long *nr_ret, struct un
 	return true;
 }
 
-/* /proc/PID/task/TID/schedstat: "RUN WAIT SLICES", ns (Documentation/scheduler/sched-stats). */
-bool uni_proc_times(int pid, int tid, uint64_t *run_ns_ret, uint64_t *wait_ns_ret)
-{
-	char path[64], text[128], *end;
-	uint64_t run;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", pid, tid);
-	if (uni_read_small(path, text, sizeof(text)) <= 0)
-		return false;
-	run = strtoull(text, &end, 10);
-	if (end == text || *end != ' ')
-		return false;
-	*run_ns_ret = run;
-	*wait_ns_ret = strtoull(end, NULL, 10);
-	return true;
-}
-
 static bool wait_for_stop(struct uni_proc_thread *t)
 {
 	uint64_t until = uni_now_ns() + STOP_NS;

@@ -308,3 +308,20 @@ int uni_vmm_list(struct uni_target_info **ret, size_t *nr_ret, struct uni_err *e
 	uni_vec_free(&l.found);
 	return rc;
 }
+
+/* /proc/PID/task/TID/schedstat: "RUN WAIT SLICES", ns (Documentation/scheduler/sched-stats). */
+bool uni_vmm_thread_times(int pid, int tid, uint64_t *run_ns_ret, uint64_t *wait_ns_ret)
+{
+	char path[64], text[128], *end;
+	uint64_t run;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", pid, tid);
+	if (uni_read_small(path, text, sizeof(text)) <= 0)
+		return false;
+	run = strtoull(text, &end, 10);
+	if (end == text || *end != ' ')
+		return false;
+	*run_ns_ret = run;
+	*wait_ns_ret = strtoull(end, NULL, 10);
+	return true;
+}

@@ -32,6 +32,10 @@ int uni_vmm_list(struct uni_target_info **ret, size_t *nr_ret, struct uni_err *e
 /* Reads only the command line, with its paths resolved as above. Returns 0 or -UNI_EGONE. */
 int uni_vmm_cmdline_read(int pid, struct uni_vmm_cmdline *ret);
 
+/* A thread's time on a CPU and its time of waiting for one, since its begin; false: the kernel does
+ * not say. */
+bool uni_vmm_thread_times(int pid, int tid, uint64_t *run_ns_ret, uint64_t *wait_ns_ret);
+
 /* The process' name, cleaned; "" if it is gone. */
 void uni_vmm_comm(int pid, char *out, size_t cap);
 
