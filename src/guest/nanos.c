@@ -6,6 +6,7 @@
  * waits.
  */
 #include <elf.h>
+#include <stdio.h>
 
 #include "base/checked.h"
 #include "guest/model.h"
@@ -23,6 +24,7 @@ enum {
 	NODE,
 	NR_THREAD,
 	BLOCKED_ON = NR_THREAD,
+	CALL,
 	BQ_NAME,
 	BQ_NAME_LEN,
 	TREE,
@@ -36,7 +38,7 @@ enum {
 };
 
 static const char *const thread_paths[] = { "context.frame", "name", "syscall", "tid", "n" };
-static const char *const syscall_paths[] = { "uc.blocked_on" };
+static const char *const syscall_paths[] = { "uc.blocked_on", "?call" };
 static const char *const queue_paths[] = { "?name.ptr", "?name.len" };
 static const char *const process_paths[] = { "threads" };
 static const char *const tree_paths[] = { "root" };
@@ -45,7 +47,7 @@ static const char *const cpu_paths[] = { "m.current_context" };
 static const char *const vector_paths[] = { "start", "end", "contents" };
 
 static const struct uni_model_struct structs[] = { { "thread", NR_THREAD, thread_paths },
-	{ "syscall_context", 1, syscall_paths }, { "blockq", 2, queue_paths },
+	{ "syscall_context", 2, syscall_paths }, { "blockq", 2, queue_paths },
 	{ "process", 1, process_paths }, { "rbtree", 1, tree_paths }, { "rbnode", 1, node_paths },
 	{ "cpuinfo", 1, cpu_paths }, { "buffer", 3, vector_paths }, { 0 } };
 
@@ -160,6 +162,38 @@ static void read_queue(struct uni_look *look, struct uni_guest_thread *t)
 			t->wait_name, sizeof(t->wait_name));
 }
 
+/*
+ * Calls that wait for a time, or for several things: they use a queue of the thread's own, whose
+ * name tells nothing. Numbers are Linux's of x86_64.
+ */
+static void read_call(struct uni_look *look, uint64_t context, struct uni_guest_thread *t)
+{
+	static const struct {
+		uint16_t number;
+		bool sleeps; /* only time wakes it */
+		const char *name;
+	} calls[] = {
+		{ 7, false, "poll" },
+		{ 23, false, "select" },
+		{ 35, true, "nanosleep" },
+		{ 230, true, "clock_nanosleep" },
+		{ 270, false, "pselect6" },
+		{ 271, false, "ppoll" },
+	};
+	uint64_t number;
+
+	if (look->m->arch->elf_machine != EM_X86_64 ||
+		!uni_look_member(look, context, CALL, &number))
+		return;
+	for (size_t i = 0; i < uni_array_len(calls); i++) {
+		if (calls[i].number != number)
+			continue;
+		if (calls[i].sleeps)
+			t->state = UNI_THREAD_SLEEPING;
+		(void)snprintf(t->wait_name, sizeof(t->wait_name), "%s", calls[i].name);
+	}
+}
+
 static bool read_thread(struct uni_look *look, struct uni_guest_thread *t)
 {
 	uint64_t call;
@@ -172,6 +206,7 @@ static bool read_thread(struct uni_look *look, struct uni_guest_thread *t)
 	if (call != 0 && uni_look_member(look, call, BLOCKED_ON, &t->wait_on) && t->wait_on != 0) {
 		t->state = UNI_THREAD_BLOCKED;
 		read_queue(look, t);
+		read_call(look, call, t);
 	}
 	uni_look_text(look, uni_look_at(look, t->object, NAME), look->m->member[NAME].size, t->name,
 		sizeof(t->name));

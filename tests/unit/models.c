@@ -398,6 +398,15 @@ static void nanos(void **state)
 		assert_int_equal(t->regs.sp, 0x7000);
 		assert_true(uni_regs_get(&t->regs, UNI_X86_R12, &v) && v == 12);
 		assert_int_equal(b.list->v[1].wait_on, 0);
+		/* It polls: the queue is its own. A sleep is another state. */
+		*at(&b, "of_first", offset_of(&b, "syscall_context", "call")) = 7;
+		walk(&b, 1);
+		expect(&b, 0, "first", "first", UNI_THREAD_BLOCKED, -1);
+		assert_string_equal(b.list->v[0].wait_name, "poll");
+		*at(&b, "of_first", offset_of(&b, "syscall_context", "call")) = 230;
+		walk(&b, 1);
+		expect(&b, 0, "first", "first", UNI_THREAD_SLEEPING, -1);
+		assert_string_equal(b.list->v[0].wait_name, "clock_nanosleep");
 		/* The kernel's own process has one that has nowhere to go on: it is left out. */
 		put64(&b, "third", offset_of(&b, "thread", "context.frame") + 16 * 8, 0);
 		walk(&b, 1);

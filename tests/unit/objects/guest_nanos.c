@@ -36,6 +36,8 @@ struct syscall_context {
 		struct blockq *blocked_on;
 	} uc;
 	struct thread *t;
+	int call; /* its number */
+	int beside;
 };
 
 struct thread {
@@ -72,8 +74,10 @@ void *waiting_at(void)
 
 struct blockq queue = { .name = { 9, "pipe readNOT THIS" } };
 struct thread first, second, third, fourth;
-struct syscall_context of_first = { .uc = { .blocked_on = &queue } };
-struct syscall_context of_second = { .uc = { .blocked_on = (struct blockq *)-1 } };
+struct syscall_context of_first = { .uc = { .blocked_on = &queue }, .beside = 1 };
+struct syscall_context of_second = {
+	.uc = { .blocked_on = (struct blockq *)-1 }, .call = 1, .beside = 1
+};
 struct syscall_context of_fourth;
 
 /* The tree: second above first and fourth, third below fourth. */
