@@ -90,6 +90,48 @@ static int recount_samples(struct uni_recording *r, struct uni_err *err)
 	return rc;
 }
 
+/*
+ * A recorder whose disk was full has counted samples that it could not write, and session.json has
+ * their states. So they are counted again from the samples that are there.
+ */
+static bool counts_too_much(const struct uni_record_stats *st)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < UNI_VCPU_STATE_NR; i++) {
+		if (__builtin_add_overflow(sum, st->state[i], &sum))
+			return true;
+	}
+	return sum > st->weight;
+}
+
+static int recount_written(struct uni_recording *r, struct uni_err *err)
+{
+	_cleanup_free_ struct uni_record_stats *said =
+		calloc(r->session.nr_guests + 1, sizeof(*said));
+	bool any = false;
+	int rc;
+
+	if (said == NULL)
+		return uni_err_nomem(err);
+	for (uint32_t i = 0; i < r->session.nr_guests; i++) {
+		struct uni_record_stats *st = &r->session.guest[i]->stats;
+
+		said[i] = *st;
+		any = any || (!r->session.guest[i]->meta.aggregate && counts_too_much(st));
+		*st = (struct uni_record_stats){ .times = st->times, .nr_times = st->nr_times };
+	}
+	rc = any ? recount_samples(r, err) : 0;
+	for (uint32_t i = 0; i < r->session.nr_guests; i++) {
+		struct uni_record_stats *st = &r->session.guest[i]->stats;
+
+		if (any)
+			uni_record_stats_take_shares(&said[i], st);
+		*st = said[i];
+	}
+	return rc;
+}
+
 int uni_recording_find_vcpus(struct uni_recording *r, struct uni_err *err)
 {
 	_cleanup_close_ int fd = -1;
@@ -218,8 +260,8 @@ int uni_recording_open(const char *path, struct uni_recording **ret, struct uni_
 	struct uni_recording *r = NULL;
 	int rc = uni_recording_open_bare(path, &r, err);
 
-	if (rc == 0 && !r->session.closed)
-		rc = recount_samples(r, err);
+	if (rc == 0)
+		rc = r->session.closed ? recount_written(r, err) : recount_samples(r, err);
 	if (rc < 0) {
 		uni_recording_close(r);
 		return rc;

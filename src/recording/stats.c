@@ -93,6 +93,22 @@ void uni_record_stats_count(struct uni_record_stats *st, const struct uni_sample
 		add_saturated(&st->unsure, s->weight);
 }
 
+void uni_record_stats_take_shares(struct uni_record_stats *to, const struct uni_record_stats *from)
+{
+	to->weight = from->weight;
+	to->truncated = from->truncated;
+	to->guessed = from->guessed;
+	to->moved = from->moved;
+	to->unsure = from->unsure;
+	to->inside = from->inside;
+	to->outside = from->outside;
+	to->firmware = from->firmware;
+	to->outside_low = from->outside_low;
+	to->outside_high = from->outside_high;
+	memcpy(to->stop, from->stop, sizeof(to->stop));
+	memcpy(to->state, from->state, sizeof(to->state));
+}
+
 bool uni_record_is_firmware(uint64_t pc)
 {
 	return pc < 1u << 20 || (pc >> 24 == 0xff && pc <= UINT32_MAX);

@@ -26,6 +26,9 @@ void uni_hist_summary(const struct uni_hist *h, struct uni_pause_stats *ret);
 /* Adds one sample to the numbers that count weights: its chain, its state, itself. */
 void uni_record_stats_count(struct uni_record_stats *st, const struct uni_sample *s);
 
+/* Takes what the functions here count of single samples, and nothing else. */
+void uni_record_stats_take_shares(struct uni_record_stats *to, const struct uni_record_stats *from);
+
 /* The same for where its chain lies; hints are of the guest's images, NULL: they are not known. */
 void uni_record_stats_place(struct uni_record_stats *st, const struct uni_sample *s,
 	const struct uni_unwind_hints *hints);
