@@ -3,6 +3,10 @@
 #ifndef UNI_ARCH_FRAME_H
 #define UNI_ARCH_FRAME_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 enum uni_frame_flags {
 	UNI_FRAME_GUESS = 1u << 0, /* found by scanning, may be wrong */
 	UNI_FRAME_EXACT = 1u << 1, /* an interrupted pc, not a return address: look up as it is */
@@ -14,5 +18,15 @@ enum uni_frame_flags {
 	/* A frame of the kernel below a process; pc 0: its place in the kernel is not known. */
 	UNI_FRAME_KERNEL = 1u << 4,
 };
+
+/*
+ * Did frame i, leaf first, call nothing: did an interrupt, an exception or a signal come in at its
+ * pc? The frame above it is the handler's. A process that is in its kernel may have called it.
+ */
+static inline bool uni_frame_is_interrupted(const uint8_t *flags, size_t i)
+{
+	return i != 0 && (flags[i] & UNI_FRAME_EXACT) != 0 &&
+	       (flags[i - 1] & UNI_FRAME_KERNEL) == 0;
+}
 
 #endif

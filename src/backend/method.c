@@ -16,7 +16,7 @@ static const struct uni_method methods[] = {
 	{ "read", "registers and memory are read while the guest runs (read)",
 		UNI_METHOD_UNPAUSED },
 	{ "replay", "saved snapshots are read (replay)", 0 },
-	{ "exact", "QEMU counts every instruction (exact)", 0 },
+	{ "exact", "QEMU counts every instruction (exact)", UNI_METHOD_COUNTED },
 };
 
 static const char *const asked_names[] = {

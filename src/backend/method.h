@@ -15,6 +15,7 @@ enum uni_method_flags {
 	UNI_METHOD_INSIDE = 1u << 1,   /* the guest makes them */
 	UNI_METHOD_KERNEL = 1u << 2, /* our programs in the kernel: they can count, and see exits */
 	UNI_METHOD_UNPAUSED = 1u << 3, /* the guest is not stopped for samples */
+	UNI_METHOD_COUNTED = 1u << 4,  /* all frames are functions' first bytes */
 };
 
 struct uni_method {

@@ -317,6 +317,8 @@ static void print_frame(const struct shot *shot, const struct uni_chain *c, size
 		(void)fputs("[unknown]", stdout);
 	if (n.nr != 0)
 		print_line(&n.place[n.nr - 1]);
+	if (uni_frame_is_interrupted(c->flags, i))
+		(void)fputs(" [interrupted]", stdout);
 	(void)puts((c->flags[i] & UNI_FRAME_GUESS) != 0 && !o.naming.unmarked ? " ?" : "");
 }
 

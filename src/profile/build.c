@@ -11,11 +11,12 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "backend/exit.h"
+#include "backend/method.h"
 
 struct guest {
 	struct uni_namer *namer;
 	uint32_t root; /* frame above all its chains; UNI_NODE_NONE */
-	bool elsewhere;
+	bool elsewhere, counted;
 	const char *vmm;
 	const struct uni_record_thread *thread;
 	size_t nr_thread;
@@ -149,6 +150,9 @@ static bool push_chain(struct uni_builder *b, const struct uni_sample *s)
 
 		if (!push_address(b, g, s->pc[i], flags))
 			return false;
+		if (!g->counted && uni_frame_is_interrupted(s->flags, i) &&
+			!push_synthetic(b, "[interrupted]"))
+			return false;
 	}
 	return leaf == NULL || push_synthetic(b, leaf);
 }
@@ -243,6 +247,7 @@ static int begin_guest(struct uni_builder *b, const struct uni_build_guest *from
 	});
 	g->root = UNI_NODE_NONE;
 	g->elsewhere = from->elsewhere;
+	g->counted = from->counted;
 	g->vmm = from->vmm != NULL ? from->vmm : "";
 	g->thread = from->thread;
 	g->nr_thread = from->nr_thread;
@@ -324,6 +329,7 @@ static void describe_guests(const struct uni_recording *rec, const struct uni_bu
 			.image_path = from.meta->image_path,
 			.names_only = from.meta->aggregate,
 			.elsewhere = uni_record_is_elsewhere(from.stats),
+			.counted = (uni_method_flags(from.meta->method) & UNI_METHOD_COUNTED) != 0,
 			.vmm = from.meta->info.vmm,
 			.thread = from.thread,
 			.nr_thread = from.nr_thread,

@@ -75,6 +75,7 @@ struct uni_build_guest {
 	bool names_only; /* imported: addresses are made up */
 	const char *vmm; /* it defines the ports after which exits are named; NULL: none */
 	bool elsewhere; /* few of its chains lie in its image: the others get a root of their own */
+	bool counted;	/* all its frames are exact, without being interrupted */
 	const struct uni_record_thread *thread;
 	size_t nr_thread;
 };

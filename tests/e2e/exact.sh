@@ -47,6 +47,10 @@ as_callgrind() {
 	}
 }
 
+shows_both() {
+	"$U" stacks "$target" -e "$elf" | sed -n 2p | grep -q '  both+0x'
+}
+
 # Samples under TCG are of the block that ran, also where that ended in a return or a call.
 by_block() { # VARIANT
 	elf=$BUILD/lab/blocks-$1.elf
@@ -56,6 +60,8 @@ by_block() { # VARIANT
 	*) set -- blocks "$T/blocks.json" "$T/s.json" && counted blocks "$elf" rounds=20 || return 1 ;;
 	esac
 	boot tcg "$elf" '' || return 1
+	# `stacks` says where the vCPU is: most often behind the call of a block that has just ended.
+	wait_for 60 shows_both || return 1
 	# At a high rate a busy host stops the guest again before it has run, and then the next block
 	# is seen too often.
 	for seconds in 4 16 100; do

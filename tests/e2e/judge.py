@@ -216,7 +216,7 @@ def stacks_of_json(doc):
         # Inlined functions are no calls, so the call graph does not have them. Time of the kernel below a process is in the
         # books as that of the function that it interrupted.
         frames = [functions[i] for i in stack['frames']]
-        chain = tuple(f['name'] for f in frames if f.get('kind') not in ('inlined', 'kernel'))
+        chain = tuple(f['name'] for f in frames if f.get('kind') not in ('inlined', 'kernel') and f['name'] != '[interrupted]')
         yield chain, whole(stack['value'])
 
 
@@ -227,7 +227,7 @@ def stacks_of_folded(text):
         path, _, count = line.rpartition(' ')
         if not path or not count.isdigit():
             raise BadInput('not a folded stack: ' + line)
-        yield tuple(path.split(';')), int(count)
+        yield tuple(f for f in path.split(';') if f != '[interrupted]'), int(count)
 
 
 def observed(doc):

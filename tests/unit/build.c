@@ -146,7 +146,7 @@ static void names_and_filters(void **state)
 		"[no registers] 1\n"
 		"a;0xffffffff80009999 1\n"
 		"a;b 1\n"
-		"b;a;b;c\xef\xbf\xbd[31m 1\n"
+		"b;[interrupted];a;b;c\xef\xbf\xbd[31m 1\n"
 		"c\xef\xbf\xbd[31m 1\n");
 	folds_to(p,
 		(struct uni_build_opts){
@@ -155,12 +155,12 @@ static void names_and_filters(void **state)
 		"vcpu 0;a;0xffffffff80009999 1\n"
 		"vcpu 0;a;b 1\n"
 		"vcpu 1;[no registers] 1\n"
-		"vcpu 1;b;a;b;c\xef\xbf\xbd[31m 1\n");
+		"vcpu 1;b;[interrupted];a;b;c\xef\xbf\xbd[31m 1\n");
 	folds_to(p,
 		(struct uni_build_opts){
 			.filter = { .guest = -1, .vcpu = 1 }, .naming.offsets = true },
 		"[no registers] 1\n"
-		"b+0x0;a+0x5;b+0x1;c\xef\xbf\xbd[31m+0x1 1\n");
+		"b+0x0;[interrupted];a+0x5;b+0x1;c\xef\xbf\xbd[31m+0x1 1\n");
 	folds_to(p,
 		(struct uni_build_opts){ .filter = { .guest = -1, .vcpu = 0 },
 			.from_ns = 10 * UNI_NSEC_PER_MSEC,
@@ -261,7 +261,7 @@ static void damaged_symbols_are_done_without(void **state)
 	assert_int_equal(uni_profile_build(rec, &opts, &profile, NULL, &p->err), 0);
 	v.profile = profile;
 	exports(&v, "folded", NULL, 0,
-		"0xffffffff80001010;0xffffffff80001005;0xffffffff80001011;0xffffffff80001021 1\n"
+		"0xffffffff80001010;[interrupted];0xffffffff80001005;0xffffffff80001011;0xffffffff80001021 1\n"
 		"[no registers] 1\n");
 	uni_profile_destroy(profile);
 	/* Names from elsewhere. */
