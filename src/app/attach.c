@@ -18,6 +18,7 @@
 #include "app/signals.h"
 #include "app/symbols.h"
 #include "app/term.h"
+#include "app/way.h"
 #include "sampling/check.h"
 
 #define RETRY_NS    (200 * UNI_NSEC_PER_MSEC)
@@ -35,7 +36,8 @@ static bool is_closed_to_us(int pid)
 	return pid > 0 && readlink(link, path, sizeof(path)) < 0 && errno == EACCES;
 }
 
-static int load_image(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+int uni_guest_load_image(
+	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
 	bool is_table = args->image != NULL && uni_symbols_kind_of(args->image) != UNI_SYMBOLS_ELF;
 	const char *table = is_table ? args->image : args->table;
@@ -290,90 +292,6 @@ static bool is_settling(
 	return true;
 }
 
-/*
- * The kernel follows frame pointers, or the rows of an image without them. Why a guest is better
- * stopped, and its chains are found in another way; NULL: it need not be.
- */
-static const char *why_to_stop(const struct uni_guest *g, const struct uni_attach_args *args)
-{
-	const struct uni_unwinder *u = &g->unwinder;
-	bool fp = false, scan = false;
-
-	for (size_t i = 0; i < uni_array_len(u->stepper); i++) {
-		fp = fp || u->stepper[i].ops == &uni_unwind_fp;
-		scan = scan || u->stepper[i].ops == &uni_unwind_scan;
-	}
-	if (args->exits)
-		return NULL;
-	if (args->threads)
-		return "the threads that do not run are read while the guest is stopped";
-	if (args->unwind != NULL && !fp)
-		return "the kernel chooses itself how it unwinds, and --unwind leaves out "
-		       "frame pointers";
-	if (args->sysroot != NULL && args->sysroot->items.nr != 0)
-		return "the kernel knows the functions of one image only, and --sysroot gives "
-		       "others";
-	if (scan && g->hints != NULL && g->hints->cfi == NULL && uni_hints_frameless(g->hints))
-		return "the image has neither frame pointers nor call frame information, and the "
-		       "kernel does not search stacks";
-	return NULL;
-}
-
-static struct uni_way_wish make_wish(const struct uni_guest *g, const struct uni_attach_args *args)
-{
-	struct uni_way_wish wish = { .no_pause = args->no_pause,
-		.threads = args->threads,
-		.once = args->once,
-		.no_samples = args->no_samples };
-
-	(void)uni_asked_parse(args->method, &wish.asked);
-	if (wish.asked == UNI_ASKED_AUTO && !wish.no_pause)
-		wish.because = why_to_stop(g, args);
-	return wish;
-}
-
-static int check_method(
-	const struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
-{
-	const struct uni_target_ops *ops = uni_target_backend(g->spec.scheme);
-	const struct uni_way_wish wish = make_wish(g, args);
-	int rc;
-
-	if (wish.no_pause && wish.asked == UNI_ASKED_PAUSE)
-		return uni_err_set(
-			err, UNI_EUSAGE, "--method pause and --no-pause contradict each other");
-	if (ops == NULL)
-		return 0; /* uni_target_probe() reports it */
-	rc = ops->check_wish != NULL ? ops->check_wish(&g->spec, &wish, err) : 0;
-	if (rc != 0 || wish.asked != UNI_ASKED_KERNEL ||
-		(uni_method_flags(ops->stream_method) & UNI_METHOD_KERNEL) != 0)
-		return rc;
-	return uni_err_set(
-		err, UNI_EUSAGE, "--method bpf is for kvm: targets, and this is %s", g->spec.text);
-}
-
-/* Backends that have a choice have a key for it; others pause, or need not. */
-static int choose_method(
-	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
-{
-	const struct uni_target_ops *ops = uni_target_backend(g->spec.scheme);
-	const struct uni_way_wish wish = make_wish(g, args);
-	struct uni_way_key key = { 0 };
-
-	if (ops != NULL && ops->choose_key != NULL)
-		ops->choose_key(&g->spec, &wish, &key);
-	if (key.why != NULL)
-		(void)snprintf(g->why, sizeof(g->why), "%s", key.why);
-	return key.key != NULL ? uni_spec_add(&g->spec, key.key, key.value, err) : 0;
-}
-
-static int use_unwinder(
-	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
-{
-	uni_unwinder_init(&g->unwinder, g->t != NULL ? g->t->arch : NULL, g->hints);
-	return args->unwind != NULL ? uni_unwinder_use(&g->unwinder, args->unwind, err) : 0;
-}
-
 void uni_note_left_off(const char *spec, unsigned left_off, unsigned all)
 {
 	const struct uni_target_ops *ops = NULL;
@@ -421,17 +339,17 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 
 	memset(g, 0, sizeof(*g));
 	g->accept_image = args->accept_image;
-	rc = use_unwinder(g, args, err); /* before anything is done to a guest */
+	rc = uni_guest_use_unwinder(g, args, err); /* before anything is done to a guest */
 	if (rc == 0)
 		rc = uni_guest_await(args->target, args->wait_ns, &g->spec, err);
 	if (rc == 0)
-		rc = check_method(g, args, err);
+		rc = uni_guest_check_method(g, args, err);
 	if (rc == 0)
 		rc = uni_target_probe(&g->spec, &g->info, err);
 	if (rc == 0)
-		rc = load_image(g, args, err);
+		rc = uni_guest_load_image(g, args, err);
 	if (rc == 0)
-		rc = choose_method(g, args, err);
+		rc = uni_guest_choose_method(g, args, err);
 	if (rc == 0)
 		rc = attach_once(g, args, err);
 	while ((worth_a_retry(rc, since) || is_settling(g, args, rc, &last)) &&
@@ -475,7 +393,7 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 		uni_guest_close(g);
 		return rc;
 	}
-	rc = use_unwinder(g, args, err);
+	rc = uni_guest_use_unwinder(g, args, err);
 	return rc == 0 ? use_skid(g, args, err) : rc;
 }
 

@@ -30,6 +30,8 @@ struct uni_attach_args {
 	uint64_t wait_ns; /* how long to try again while the guest still boots; 0 = one try */
 	bool (*ended)(void *ctx); /* the guest is gone, and waiting is useless; NULL: not known */
 	void *ended_ctx;
+	bool may_give_up;  /* it is only sampled: rights may be given up before its image is read */
+	bool exits_too;	   /* VM exits are counted if that is possible */
 	bool rest_ok;	   /* a guest that its VMM has paused will do */
 	bool no_samples;   /* nothing is sampled */
 	bool inside_ok;	   /* the guest's own recording is enough: no registers, no memory */
@@ -103,6 +105,20 @@ int uni_guest_check_image(struct uni_guest *g, struct uni_err *err);
 /* Drops names of code that differs from its images, with a message. After this they do not
  * change. */
 int uni_guest_settle_images(struct uni_guest *g, struct uni_err *err);
+
+/*
+ * Gives up all rights of this process for good, if the guest can be opened and sampled without
+ * (base/privilege.h). Otherwise does nothing. Returns an error only if giving up has failed.
+ */
+int uni_guest_give_up_rights(
+	const struct uni_spec *spec, const struct uni_attach_args *args, struct uni_err *err);
+
+/*
+ * Registers of these vCPUs for a look at memory. If memory can only be read, or registers be had,
+ * from a guest that stands, it is held; the caller ends the pause either way.
+ */
+int uni_guest_look(struct uni_guest *g, struct uni_pause *p, const struct uni_vcpuset *set,
+	struct uni_regs *regs_ret, struct uni_err *err);
 
 /* uni_pause_begin() for a single look. Tries for up to two seconds while vCPUs cannot be read, or
  * another tool holds them. err may be NULL. */

@@ -53,6 +53,11 @@ static int open_one(struct uni_guests *all, const struct uni_guests_args *how, c
 		return uni_err_set(err, UNI_EBUSY, "the same guest was given before");
 	args.target = spec->text;
 	args.shared = all->shared;
+	rc = args.may_give_up && !how->all && how->nr == 1
+		     ? uni_guest_give_up_rights(spec, &args, err)
+		     : 0;
+	if (rc != 0)
+		return rc;
 	rc = uni_guest_open(g, &args, err);
 	all->last_pid = pid_of(spec, g);
 	if (rc != 0)

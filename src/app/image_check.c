@@ -7,18 +7,28 @@
 #include "app/term.h"
 #include "base/cleanup.h"
 
-/* One vCPU's registers; held, because a stub cannot read memory else, unless that is not needed. */
+/* A stub cannot read memory of a guest that runs. A process' memory needs no registers. */
+int uni_guest_look(struct uni_guest *g, struct uni_pause *p, const struct uni_vcpuset *set,
+	struct uni_regs *regs_ret, struct uni_err *err)
+{
+	const struct uni_target_ops *ops = g->t->ops;
+	unsigned caps = ops->caps(g->t);
+
+	*p = (struct uni_pause){ 0 };
+	if ((caps & UNI_CAP_STREAM) && (caps & UNI_CAP_NO_PAUSE) &&
+		ops->snap(g->t, set, regs_ret, 0) == 0)
+		return 0;
+	if ((caps & UNI_CAP_STREAM) && uni_gmem_space(ops->gmem(g->t)) == UNI_GMEM_VIRTUAL)
+		return 0;
+	return uni_guest_hold(g, p, set, regs_ret, err);
+}
+
 static int take_registers(
 	struct uni_guest *g, struct uni_pause *p, struct uni_regs *ret, struct uni_err *err)
 {
-	const struct uni_target_ops *ops = g->t->ops;
 	const struct uni_vcpuset first = uni_vcpuset_one(0);
 
-	*p = (struct uni_pause){ 0 };
-	if ((ops->caps(g->t) & UNI_CAP_STREAM) && (ops->caps(g->t) & UNI_CAP_NO_PAUSE) &&
-		ops->snap(g->t, &first, ret, 0) == 0)
-		return 0;
-	return uni_guest_hold(g, p, &first, ret, err);
+	return uni_guest_look(g, p, &first, ret, err);
 }
 
 /* Only a stub's memory may need the guest to stand; what is read there costs it time. */

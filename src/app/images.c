@@ -67,7 +67,7 @@ static int hold_regs(struct uni_guest *g, struct uni_finder *f, size_t nr, struc
 	f->regs = calloc(nr, sizeof(*f->regs));
 	if (f->regs == NULL)
 		return uni_err_nomem(err);
-	rc = uni_guest_hold(g, &pause, &all, f->regs, err);
+	rc = uni_guest_look(g, &pause, &all, f->regs, err);
 	(void)uni_pause_end(&pause);
 	return rc;
 }

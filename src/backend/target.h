@@ -159,6 +159,14 @@ struct uni_target_ops {
 	 */
 	int (*probe)(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err);
 
+	/*
+	 * Optional: makes all for which attaching and streaming need rights. Then they work in a
+	 * process that gave up its own and watches the process of the key "pid" (base/privilege.h).
+	 * Otherwise returns why not. Reads no image. exits: VM exits are wanted.
+	 */
+	int (*hand_over)(const struct uni_spec *spec, struct uni_target_shared *shared, bool exits,
+		struct uni_err *err);
+
 	int (*attach)(const struct uni_spec *spec, const struct uni_attach_opts *opts,
 		struct uni_target **ret, struct uni_err *err);
 	unsigned (*caps)(struct uni_target *t);

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <linux/landlock.h>
+#include <linux/perf_event.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <stdint.h>
@@ -252,17 +254,24 @@ static const int allowed[] = {
 #endif
 };
 
+/* Allows the call if its argument `arg` has one of these values. */
+static int add_each(scmp_filter_ctx f, int call, unsigned arg, const unsigned long *v, size_t nr)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < nr; i++)
+		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, call, 1, SCMP_CMP(arg, SCMP_CMP_EQ, v[i]));
+	return r;
+}
+
 #ifndef UNI_CONFINE_WIDE
 /* Those that are allowed with some arguments only. */
 static int add_limited(scmp_filter_ctx f)
 {
 	static const unsigned long ioctls[] = { TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO };
 	const struct scmp_arg_cmp no_code = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
-	int r = 0;
+	int r = add_each(f, SCMP_SYS(ioctl), 1, ioctls, uni_array_len(ioctls));
 
-	for (size_t i = 0; r == 0 && i < uni_array_len(ioctls); i++)
-		r = seccomp_rule_add(
-			f, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_EQ, ioctls[i]));
 	if (r == 0)
 		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, no_code);
 	if (r == 0)
@@ -281,7 +290,33 @@ static int add_limited(scmp_filter_ctx f)
 }
 #endif
 
-static int fill_filter(scmp_filter_ctx f)
+static int add_watchers(scmp_filter_ctx f)
+{
+	static const unsigned long bpf[] = { BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM,
+		BPF_MAP_DELETE_ELEM, BPF_MAP_GET_NEXT_KEY, BPF_MAP_LOOKUP_BATCH,
+		BPF_OBJ_GET_INFO_BY_FD, BPF_LINK_CREATE, BPF_ITER_CREATE };
+#ifndef UNI_CONFINE_WIDE
+	static const unsigned long event[] = { PERF_EVENT_IOC_ENABLE, PERF_EVENT_IOC_DISABLE,
+		PERF_EVENT_IOC_PERIOD, TCSETS, TCSETSW, TCSETSF };
+	int r = add_each(f, SCMP_SYS(ioctl), 1, event, uni_array_len(event));
+#else
+	int r = 0;
+#endif
+
+	if (r == 0)
+		r = add_each(f, SCMP_SYS(bpf), 0, bpf, uni_array_len(bpf));
+	return r == 0 ? seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(pidfd_open), 0) : r;
+}
+
+static int add_observers(scmp_filter_ctx f)
+{
+	static const unsigned long bpf[] = { BPF_MAP_CREATE };
+	int r = add_each(f, SCMP_SYS(bpf), 0, bpf, uni_array_len(bpf));
+
+	return r == 0 ? seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(perf_event_open), 0) : r;
+}
+
+static int fill_filter(scmp_filter_ctx f, enum uni_confined what)
 {
 	/* Its flags are in memory, where no filter can see them: the C library takes clone(). */
 	int r = seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
@@ -295,6 +330,10 @@ static int fill_filter(scmp_filter_ctx f)
 	if (r == 0)
 		r = add_limited(f);
 #endif
+	if (r == 0 && what == UNI_CONFINED_WATCHER)
+		r = add_watchers(f);
+	if (r == 0 && what == UNI_CONFINED_OBSERVER)
+		r = add_observers(f);
 	return r;
 }
 
@@ -313,11 +352,11 @@ static void on_refused(int sig, siginfo_t *info, void *context)
 	_exit(1);
 }
 
-int uni_confine_calls(struct uni_err *err)
+int uni_confine_calls(enum uni_confined what, struct uni_err *err)
 {
 	struct sigaction sa = { .sa_sigaction = on_refused, .sa_flags = SA_SIGINFO };
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_TRAP);
-	int r = f == NULL ? -ENOMEM : fill_filter(f);
+	int r = f == NULL ? -ENOMEM : fill_filter(f, what);
 
 	(void)sigaction(SIGSYS, &sa, NULL);
 	if (r == 0)

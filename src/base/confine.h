@@ -19,11 +19,17 @@ void uni_confine_output(const char *path);
  */
 void uni_confine_writes(bool temporary);
 
+enum uni_confined {
+	UNI_CONFINED_READER,   /* reads files, writes results, serves open sockets */
+	UNI_CONFINED_WATCHER,  /* a reader with open events, and maps and programs in the kernel */
+	UNI_CONFINED_OBSERVER, /* makes those (base/observer.h) */
+};
+
 /*
- * From now on, only the system calls that reading files, writing results and serving open sockets
- * need are possible: no new socket, program or debugger. Any other ends the process with one line.
- * Needs no_new_privs. Call it before there are threads.
+ * From now on, only the system calls that this work needs are possible: no new socket, program or
+ * debugger. Any other ends the process with one line. Needs no_new_privs. Call it before there are
+ * threads.
  */
-int uni_confine_calls(struct uni_err *err);
+int uni_confine_calls(enum uni_confined what, struct uni_err *err);
 
 #endif

@@ -6,16 +6,15 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/observer.h"
+#include "base/side.h"
 
 enum door_op {
 	DOOR_OPEN,
@@ -48,55 +47,6 @@ struct door_reply {
 static int opener = -1;
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 
-/* --- messages --------------------------------------------------------------------------------- */
-
-union fd_room {
-	struct cmsghdr head;
-	char bytes[CMSG_SPACE(sizeof(int))];
-};
-
-/* fd -1: none goes along. */
-static bool send_message(int to, const void *data, size_t size, int fd)
-{
-	struct iovec v = { .iov_base = (void *)(uintptr_t)data, .iov_len = size };
-	union fd_room room = { 0 };
-	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
-	ssize_t n;
-
-	if (fd >= 0) {
-		m.msg_control = room.bytes;
-		m.msg_controllen = sizeof(room.bytes);
-		room.head.cmsg_level = SOL_SOCKET;
-		room.head.cmsg_type = SCM_RIGHTS;
-		room.head.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&room.head), &fd, sizeof(fd));
-	}
-	do
-		n = sendmsg(to, &m, MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
-	return n == (ssize_t)size;
-}
-
-static bool receive_message(int from, void *data, size_t size, int *fd_ret)
-{
-	struct iovec v = { .iov_base = data, .iov_len = size };
-	union fd_room room = { 0 };
-	struct msghdr m = { .msg_iov = &v,
-		.msg_iovlen = 1,
-		.msg_control = room.bytes,
-		.msg_controllen = sizeof(room.bytes) };
-	ssize_t n;
-
-	*fd_ret = -1;
-	do
-		n = recvmsg(from, &m, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
-	if (n > 0 && CMSG_FIRSTHDR(&m) != NULL && room.head.cmsg_type == SCM_RIGHTS &&
-		room.head.cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(fd_ret, CMSG_DATA(&room.head), sizeof(*fd_ret));
-	return n == (ssize_t)size;
-}
-
 /* --- the opener ------------------------------------------------------------------------------- */
 
 static int do_request(const struct door_request *q, int fd, struct door_reply *reply)
@@ -125,13 +75,13 @@ static int do_request(const struct door_request *q, int fd, struct door_reply *r
 	return -1;
 }
 
-static _Noreturn void serve_requests(int worker)
+static void serve_requests(int worker)
 {
 	static struct door_request q;
 	static struct door_reply reply;
 	_cleanup_close_ int fd = -1;
 
-	while (receive_message(worker, &q, sizeof(q), &fd)) {
+	while (uni_side_receive(worker, &q, sizeof(q), &fd)) {
 		bool opened;
 
 		q.path[sizeof(q.path) - 1] = q.to[sizeof(q.to) - 1] = '\0';
@@ -143,65 +93,21 @@ static _Noreturn void serve_requests(int worker)
 			(void)close(fd);
 		opened = q.op == DOOR_OPEN && reply.result >= 0;
 		fd = opened ? (int)reply.result : -1;
-		if (!send_message(worker, &reply, sizeof(reply), fd))
+		if (!uni_side_send(worker, &reply, sizeof(reply), fd))
 			break;
 		if (fd >= 0)
 			(void)close(fd);
 	}
-	_exit(0);
 }
 
-static _Noreturn void run_opener(
-	int worker, pid_t parent, int (*prepare)(struct uni_err *err), int ready)
+int uni_door_begin(int (*prepare)(struct uni_err *err), bool keeps_open, struct uni_err *err)
 {
-	struct uni_err err = { 0 };
-	sigset_t all;
+	const struct uni_side_how how = { .name = "uniscope-opener",
+		.keeps_open = keeps_open,
+		.prepare = prepare,
+		.serve = serve_requests };
 
-	/* A Ctrl-C is meant for the worker. SIGSYS is the filter's. */
-	(void)sigfillset(&all);
-	(void)sigdelset(&all, SIGSYS);
-	(void)sigprocmask(SIG_SETMASK, &all, NULL);
-	(void)prctl(PR_SET_NAME, "uniscope-opener");
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (prepare(&err) != 0 || getppid() != parent || write(ready, "", 1) != 1)
-		_exit(1);
-	(void)close(ready);
-	serve_requests(worker);
-}
-
-int uni_door_begin(int (*prepare)(struct uni_err *err), struct uni_err *err)
-{
-	int pair[2] = { -1, -1 }, ready[2] = { -1, -1 };
-	pid_t parent = getpid(), pid = -1;
-	bool ok;
-	char c;
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0 &&
-		pipe2(ready, O_CLOEXEC) == 0)
-		pid = fork();
-	if (pid == 0) {
-		(void)close(pair[0]);
-		(void)close(ready[0]);
-		run_opener(pair[1], parent, prepare, ready[1]);
-	}
-	for (int i = 0; i < 2 && pid < 0; i++) {
-		if (pair[i] >= 0)
-			(void)close(pair[i]);
-		if (ready[i] >= 0)
-			(void)close(ready[i]);
-	}
-	if (pid < 0)
-		return uni_err_set(err, UNI_EIO, "cannot start the process that opens files: %s",
-			strerror(errno));
-	(void)close(pair[1]);
-	(void)close(ready[1]);
-	ok = read(ready[0], &c, 1) == 1;
-	(void)close(ready[0]);
-	opener = pair[0];
-	return ok ? 0
-		  : uni_err_set(err, UNI_EPERM,
-			    "the process that opens files cannot give up "
-			    "its rights");
+	return uni_side_begin(&how, &opener, err);
 }
 
 /* --- the worker ------------------------------------------------------------------------------- */
@@ -209,6 +115,15 @@ int uni_door_begin(int (*prepare)(struct uni_err *err), struct uni_err *err)
 bool uni_door_is_used(void)
 {
 	return opener >= 0;
+}
+
+/* About this process itself; but a pipe of its shell's (/dev/fd/63) is the user's file. */
+static bool is_own(const char *path)
+{
+	static const char self[] = "/proc/self/";
+	const size_t len = sizeof(self) - 1;
+
+	return strncmp(path, self, len) == 0 && strncmp(path + len, "fd/", 3) != 0;
 }
 
 static bool is_asked(int dir)
@@ -230,8 +145,8 @@ static int ask_opener(struct door_request *q, int dir, const char *path, struct 
 	}
 	(void)snprintf(q->path, sizeof(q->path), "%s", path);
 	(void)pthread_mutex_lock(&asking);
-	ok = send_message(opener, q, sizeof(*q), dir == AT_FDCWD ? -1 : dir) &&
-	     receive_message(opener, reply, sizeof(*reply), &fd);
+	ok = uni_side_send(opener, q, sizeof(*q), dir == AT_FDCWD ? -1 : dir) &&
+	     uni_side_receive(opener, reply, sizeof(*reply), &fd);
 	(void)pthread_mutex_unlock(&asking);
 	if (!ok)
 		reply->result = -EIO;
@@ -280,12 +195,24 @@ int uni_door_openat(int dir, const char *path, int flags, mode_t mode)
 	bool waits = (flags & (O_NONBLOCK | O_PATH)) == 0;
 	int fd;
 
-	if (!is_asked(dir))
+	if (dir == AT_FDCWD && uni_observer_has(path))
+		return uni_observer_open(path, flags);
+	if (!is_asked(dir) || is_own(path))
 		return openat(dir, path, flags, mode);
 	do
 		fd = ask_opener(&q, dir, path, &reply);
 	while (fd < 0 && errno == ENXIO && waits && wait_for_reader(dir, path));
 	return fd >= 0 && waits ? wait_for_writer(fd, flags) : fd;
+}
+
+DIR *uni_door_opendir(const char *path)
+{
+	int fd = uni_door_openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (fd >= 0 && d == NULL)
+		(void)close(fd);
+	return d;
 }
 
 int uni_door_fstatat(int dir, const char *path, struct stat *ret, int flags)
@@ -294,6 +221,8 @@ int uni_door_fstatat(int dir, const char *path, struct stat *ret, int flags)
 	struct door_reply reply;
 	int r;
 
+	if (dir == AT_FDCWD && uni_observer_has(path))
+		return uni_observer_stat(path, ret);
 	if (!is_asked(dir))
 		return fstatat(dir, path, ret, flags);
 	r = ask_opener(&q, dir, path, &reply);
@@ -307,6 +236,8 @@ int uni_door_access(const char *path, int mode)
 	struct door_request q = { .op = DOOR_ACCESS, .mode = (uint32_t)mode };
 	struct door_reply reply;
 
+	if (uni_observer_has(path))
+		return uni_observer_access(path);
 	return is_asked(AT_FDCWD) ? ask_opener(&q, AT_FDCWD, path, &reply) : access(path, mode);
 }
 
@@ -316,7 +247,9 @@ ssize_t uni_door_readlinkat(int dir, const char *path, char *buf, size_t cap)
 	struct door_reply reply;
 	int r;
 
-	if (!is_asked(dir))
+	if (dir == AT_FDCWD ? uni_observer_has(path) : uni_observer_lists(dir))
+		return uni_observer_readlink(dir, path, buf, cap);
+	if (!is_asked(dir) || is_own(path))
 		return readlinkat(dir, path, buf, cap);
 	r = ask_opener(&q, dir, path, &reply);
 	if (r < 0)

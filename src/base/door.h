@@ -6,11 +6,12 @@
  *
  * The functions are the system calls of the same name, with their results and errno. Without an
  * opener, they are nothing else. The worker uses by itself what it made itself (a folder
- * for temporary files).
+ * for temporary files). The observer is asked for files of a process that is watched.
  */
 #ifndef UNI_BASE_DOOR_H
 #define UNI_BASE_DOOR_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -19,12 +20,14 @@
 
 /*
  * Forks the opener. prepare() is called in it, and gives up what the opener needs no more; if that
- * fails, the opener ends. The opener ends with this process. Call it before there are threads.
+ * fails, the opener ends. The opener ends with this process. keeps_open: /dev/stdout is the same
+ * file there. Call it before there are threads.
  */
-int uni_door_begin(int (*prepare)(struct uni_err *err), struct uni_err *err);
+int uni_door_begin(int (*prepare)(struct uni_err *err), bool keeps_open, struct uni_err *err);
 bool uni_door_is_used(void); /* this process is a worker of root's */
 
 int uni_door_openat(int dir, const char *path, int flags, mode_t mode);
+DIR *uni_door_opendir(const char *path);
 int uni_door_fstatat(int dir, const char *path, struct stat *ret, int flags);
 int uni_door_access(const char *path, int mode);
 ssize_t uni_door_readlinkat(int dir, const char *path, char *buf, size_t cap);

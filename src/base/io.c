@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/door.h"
+#include "base/observer.h"
 #include "base/owner.h"
 #include "base/strbuf.h"
 
@@ -177,9 +178,12 @@ int uni_read_below(int dir_fd, const char *name, const char *shown, size_t max, 
 
 int uni_read_small(const char *path, char *buf, size_t cap)
 {
-	_cleanup_close_ int fd = uni_door_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	_cleanup_close_ int fd = -1;
 	size_t len = 0;
 
+	if (uni_observer_has(path))
+		return uni_observer_read(path, buf, cap);
+	fd = uni_door_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
 	while (len < cap - 1) {

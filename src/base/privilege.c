@@ -6,16 +6,19 @@
 #include <linux/capability.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/confine.h"
 #include "base/door.h"
+#include "base/observer.h"
 
 typedef struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
 
-#define BIT(cap) (1u << (cap))
-#define OPENERS	 (BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH))
+#define BIT(cap)  (1ull << (cap))
+#define OPENERS	  (BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH))
+#define OBSERVERS (BIT(CAP_SYS_PTRACE) | BIT(CAP_SYSLOG) | BIT(CAP_PERFMON) | BIT(CAP_BPF))
 #define WORKERS_UID \
 	1879048192u /* plus the process: a range that nobody uses (systemd, UIDS-GIDS) */
 #define WORKERS (1u << 22)
@@ -36,15 +39,15 @@ bool uni_privilege_has(void)
 }
 
 /* Keeps these capabilities at most, and gains no others from programs. */
-static int keep_caps(unsigned keep, struct uni_err *err)
+static int keep_caps(uint64_t keep, struct uni_err *err)
 {
 	struct __user_cap_header_struct h = cap_header();
 	caps c = { 0 };
 	bool ok = syscall(SYS_capget, &h, c) == 0;
 
 	for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
-		c[i].effective &= i == 0 ? keep : 0;
-		c[i].permitted &= i == 0 ? keep : 0;
+		c[i].effective &= (uint32_t)(keep >> (32 * i));
+		c[i].permitted &= (uint32_t)(keep >> (32 * i));
 		c[i].inheritable = 0;
 	}
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
@@ -62,7 +65,25 @@ static int prepare_opener(struct uni_err *err)
 		return rc;
 	/* The worker makes temporary files by itself. */
 	uni_confine_writes(false);
-	return uni_confine_calls(err);
+	return uni_confine_calls(UNI_CONFINED_READER, err);
+}
+
+static bool holds_cap(uint64_t cap)
+{
+	struct __user_cap_header_struct h = cap_header();
+	caps c = { 0 };
+
+	return syscall(SYS_capget, &h, c) == 0 && (c[0].permitted & cap) != 0;
+}
+
+/* Landlock would keep it from looking into any process. */
+static int prepare_observer(struct uni_err *err)
+{
+	/* Either right is enough to read. */
+	uint64_t read = BIT(CAP_DAC_READ_SEARCH);
+	int rc = keep_caps(OBSERVERS | (holds_cap(read) ? read : BIT(CAP_DAC_OVERRIDE)), err);
+
+	return rc == 0 ? uni_confine_calls(UNI_CONFINED_OBSERVER, err) : rc;
 }
 
 /*
@@ -81,18 +102,55 @@ static void change_user(void)
 		(void)!setresuid(NOBODY, NOBODY, NOBODY);
 }
 
-int uni_privilege_drop(struct uni_err *err)
+static int drop_rights(bool root, enum uni_confined what, struct uni_err *err)
 {
-	bool root = geteuid() == 0;
-	int rc = root ? uni_door_begin(prepare_opener, err) : 0;
+	int rc;
 
-	if (rc != 0)
-		return rc;
 	if (root)
 		change_user();
 	rc = keep_caps(0, err);
 	if (rc != 0)
 		return rc;
 	uni_confine_writes(true);
-	return uni_confine_calls(err);
+	return uni_confine_calls(what, err);
+}
+
+int uni_privilege_drop(struct uni_err *err)
+{
+	bool root = geteuid() == 0;
+	int rc = root ? uni_door_begin(prepare_opener, true, err) : 0;
+
+	return rc == 0 ? drop_rights(root, UNI_CONFINED_READER, err) : rc;
+}
+
+int uni_privilege_drop_watching(int pid, struct uni_err *err)
+{
+	const struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
+	bool root = geteuid() == 0;
+	int rc = root ? uni_door_begin(prepare_opener, false, err) : 0;
+
+	if (rc == 0)
+		rc = uni_observer_begin(pid, prepare_observer, err);
+	if (rc != 0)
+		return rc;
+	/* Rings are locked memory. Root's are not limited. */
+	(void)setrlimit(RLIMIT_MEMLOCK, &all);
+	return drop_rights(root, UNI_CONFINED_WATCHER, err);
+}
+
+int uni_privilege_try_without(int (*fn)(void *ctx), void *ctx)
+{
+	struct __user_cap_header_struct h = cap_header();
+	caps with = { 0 }, without = { 0 };
+	int rc;
+
+	if (syscall(SYS_capget, &h, with) != 0)
+		return -UNI_EPERM;
+	memcpy(without, with, sizeof(without));
+	for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+		without[i].effective = 0;
+	if (syscall(SYS_capset, &h, without) != 0)
+		return -UNI_EPERM;
+	rc = fn(ctx);
+	return syscall(SYS_capset, &h, with) == 0 ? rc : -UNI_EPERM;
 }

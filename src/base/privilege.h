@@ -20,4 +20,13 @@ bool uni_privilege_has(void);
  */
 int uni_privilege_drop(struct uni_err *err);
 
+/*
+ * The same for a process that watches another one (a VMM) by open descriptors. A further child can
+ * still look into that process (base/observer.h).
+ */
+int uni_privilege_drop_watching(int pid, struct uni_err *err);
+
+/* The result of fn(ctx), called without any capability; afterwards they are there again. */
+int uni_privilege_try_without(int (*fn)(void *ctx), void *ctx);
+
 #endif

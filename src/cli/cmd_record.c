@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/confine.h"
 #include "base/io.h"
 #include "app/cmd.h"
 #include "app/guests.h"
@@ -141,6 +142,8 @@ static int run_record(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 			.search = uni_search_of(&o.rec.debug_dirs),
 			.sysroot = &o.rec.sysroot,
 			.inside_ok = true,
+			.may_give_up =
+				!o.follow && o.rec.save_replay == NULL && o.rec.watch.items.nr == 0,
 			.wait_ns = (uint64_t)(o.wait * 1e9),
 			.no_image_ok = o.all,
 			.accept_image = o.rec.accept_image,
@@ -149,6 +152,8 @@ static int run_record(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	struct uni_attach_args again;
 	int rc = check_record_operands(ctx, err);
 
+	/* Its default name is below the current folder. */
+	uni_confine_output(o.rec.output != NULL ? o.rec.output : "session");
 	if (rc == 0)
 		rc = open_guests(&all, &args, err);
 	again = args.attach;

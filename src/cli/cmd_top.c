@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/confine.h"
 #include "app/cmd.h"
 #include "app/guests.h"
 #include "top/run.h"
@@ -143,12 +144,16 @@ static int run_top(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 			.search = uni_search_of(&o.top.debug_dirs),
 			.wait_ns = (uint64_t)(o.wait * 1e9),
 			.inside_ok = true,
+			.may_give_up = true,
+			.exits_too = !o.top.no_exits,
 			.no_image_ok = true,
 			.accept_image = o.accept_image,
 			.unwind = o.unwind } };
 	struct uni_guests all = { 0 };
 	int rc = check_top_operands(ctx, err);
 
+	/* Its default name is below the current folder. */
+	uni_confine_output(o.top.output != NULL ? o.top.output : "session");
 	if (rc == 0)
 		rc = uni_guests_open(&all, &args, err);
 	if (rc == 0)

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
-from attack import check, finish, wait_for  # noqa: E402
+from attack import check, children, finish, has_no_rights, status_of, wait_for  # noqa: E402
 
 U, MKSESSION, PLANTED = map(os.path.abspath, sys.argv[1:4])
 OTHER = 65534
@@ -24,18 +24,6 @@ AS_OTHER = {"user": OTHER, "group": OTHER, "extra_groups": []}
 OPENERS = 0x6  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
 # of x86_64: socket, execve, kill, ptrace, mount, setuid, open_by_handle_at, bpf, process_vm_readv, io_uring_setup
 CALLS = (41, 59, 62, 101, 165, 105, 304, 321, 310, 425)
-
-
-def status_of(pid):
-    with open(f"/proc/{pid}/status", encoding="utf-8") as f:
-        words = dict(line.split(":", 1) for line in f)
-    r = {k: int(words[k], 16) for k in ("CapInh", "CapPrm", "CapEff", "CapAmb", "NoNewPrivs", "Seccomp")}
-    return r | {"Uid": set(words["Uid"].split()), "Gid": set(words["Gid"].split()), "Groups": words["Groups"].split()}
-
-
-def children(pid):
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as f:
-        return [int(w) for w in f.read().split()]
 
 
 def rights_of(program, args, fifo, **more):
@@ -70,8 +58,7 @@ def rights(top):
     for args in READERS:
         for program, more in ((U, {}), (U, AS_OTHER), (capable, AS_OTHER)):
             worker, openers = rights_of(program, args, fifo, **more)
-            assert worker["CapPrm"] == worker["CapEff"] == worker["CapInh"] == worker["CapAmb"] == 0, f"{args}: {worker}"
-            assert worker["NoNewPrivs"] == 1 and worker["Seccomp"] == 2, f"{args}: {worker}"
+            assert has_no_rights(worker), f"{args}: {worker}"
             assert "0" not in worker["Uid"] | worker["Gid"], f"{args}: {worker}"
             assert len(openers) == (0 if more else 1), f"{args}: {openers}"
             for o in openers:

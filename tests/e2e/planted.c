@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * LD_PRELOAD: a process that was taken over. As soon as it has a filter:
- * PLANTED_CALL=N: its next read() makes system call N, with arguments of 0.
+ * PLANTED_CALL=N: its next read() makes system call N, with arguments of 0; not in its children.
  * PLANTED_FILE=PATH: whoever opens a file called "trigger" makes PATH instead. In root's commands
  * that is the opener.
  */
@@ -23,11 +23,21 @@ static int is_confined(void)
 	return strstr(text, "\nSeccomp:\t2") != NULL;
 }
 
+static int is_child(void)
+{
+	char comm[32] = "";
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/comm", O_RDONLY);
+
+	(void)syscall(SYS_read, fd, comm, sizeof(comm) - 1);
+	(void)syscall(SYS_close, fd);
+	return strchr(comm, '-') != NULL;
+}
+
 ssize_t read(int fd, void *buf, size_t size)
 {
 	const char *nr = getenv("PLANTED_CALL");
 
-	if (nr != NULL && is_confined())
+	if (nr != NULL && is_confined() && !is_child())
 		(void)syscall(strtol(nr, NULL, 10), 0, 0, 0, 0, 0, 0);
 	return syscall(SYS_read, fd, buf, size);
 }

@@ -23,6 +23,22 @@ def check(what, attack, *args, where="/tmp"):
     print(("not ok" if why else "ok") + f" {done} - {what}" + (f"\n# {why}" if why else ""), flush=True)
 
 
+def status_of(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+        words = dict(line.split(":", 1) for line in f)
+    r = {k: int(words[k], 16) for k in ("CapInh", "CapPrm", "CapEff", "CapAmb", "NoNewPrivs", "Seccomp")}
+    return r | {"Uid": set(words["Uid"].split()), "Gid": set(words["Gid"].split()), "Groups": words["Groups"].split()}
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as f:
+        return [int(w) for w in f.read().split()]
+
+
+def has_no_rights(status):
+    return all(status[c] == 0 for c in ("CapInh", "CapPrm", "CapEff", "CapAmb")) and status["NoNewPrivs"] == 1 and status["Seccomp"] == 2
+
+
 def finish():
     print(f"1..{done}")
 

@@ -17,6 +17,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/observer.h"
 #include "backend/kvm/allow.h"
 #include "backend/kvm/rest.h"
 #include "backend/kvm/rights.h"
@@ -373,6 +374,9 @@ int uni_kvm_attach_pid(struct uni_kvm *k, const struct uni_attach_opts *opts, en
 		return uni_err_set(err, errno == EINVAL ? UNI_EINVAL : UNI_EGONE,
 			"there is no process %d", k->pid);
 	(void)uni_vmm_describe(k->pid, &k->info);
+	/* Without rights, nothing else is possible. */
+	if (via == UNI_KVM_VIA_AUTO && uni_observer_is_used())
+		via = UNI_KVM_VIA_BPF;
 	rc = read_fds(k, &fds, err);
 	if (rc == 0 && via == UNI_KVM_VIA_BPF)
 		rc = open_kernel(k, opts, err);

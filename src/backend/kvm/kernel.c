@@ -107,6 +107,15 @@ static int kernel_open(
 	return rc;
 }
 
+static int kernel_hand_over(
+	int pid, struct uni_target_shared *shared, bool exits, struct uni_err *err)
+{
+	struct uni_kvm_kernel k = { 0 };
+	int rc = get_bpf(&k, shared, err);
+
+	return rc == 0 ? uni_kvm_bpf_hand_over(k.bpf, pid, exits, err) : rc;
+}
+
 static const struct uni_kvm_scan *kernel_scan(const struct uni_kvm_kernel *k)
 {
 	return &k->scan;
@@ -352,6 +361,7 @@ const struct uni_kvm_kernel_ops *uni_kvm_kernel_ops(struct uni_err *err)
 	static const struct uni_kvm_kernel_ops ops = {
 		.trial = kernel_trial,
 		.open = kernel_open,
+		.hand_over = kernel_hand_over,
 		.close = kernel_close,
 		.scan = kernel_scan,
 		.look = kernel_look,

@@ -22,6 +22,12 @@ struct uni_kvm_kernel_ops {
 	/* Loads the programs, or uses those of `shared` (may be NULL), and looks at the guest. */
 	int (*open)(int pid, struct uni_target_shared *shared, struct uni_kvm_kernel **ret,
 		struct uni_err *err);
+	/*
+	 * Loads the programs for `shared`, and makes all that later needs rights (exits: for VM
+	 * exits, too). From then on this process needs none.
+	 */
+	int (*hand_over)(
+		int pid, struct uni_target_shared *shared, bool exits, struct uni_err *err);
 	void (*close)(struct uni_kvm_kernel *k); /* NULL-safe; ends sampling */
 
 	/* The facts from opening it, or from the last look. Borrowed. */

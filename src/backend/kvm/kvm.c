@@ -125,6 +125,34 @@ static void kvm_detach(struct uni_target *t)
 	(void)munmap(k, sizeof(*k));
 }
 
+/* Some VMMs tell their image at a socket only, which takes rights as well. */
+static bool tells_by_socket(int pid)
+{
+	_cleanup_free_ struct uni_vmm_cmdline *c = calloc(1, sizeof(*c));
+
+	return c == NULL || uni_vmm_cmdline_words(pid, c) != 0 ||
+	       (c->api[0] != '\0' && c->image[0] == '\0');
+}
+
+/* The programs in the kernel; a vCPU can be stopped only with rights. */
+static int kvm_hand_over(const struct uni_spec *spec, struct uni_target_shared *shared, bool exits,
+	struct uni_err *err)
+{
+	const struct uni_kvm_kernel_ops *side = uni_kvm_kernel_ops(err);
+	enum uni_kvm_method method;
+	enum uni_kvm_via via;
+	int pid = 0, rc = get_pid(spec, &pid, err);
+
+	if (rc == 0)
+		rc = get_via(spec, &via, &method, err);
+	if (rc != 0)
+		return rc;
+	if (side == NULL || (via != UNI_KVM_VIA_AUTO && via != UNI_KVM_VIA_BPF) ||
+		uni_spec_get(spec, "qmp") != NULL || tells_by_socket(pid))
+		return uni_err_set(err, UNI_ENOTSUP, "%s takes rights", spec->text);
+	return side->hand_over(pid, shared, exits, err);
+}
+
 static int kvm_attach(const struct uni_spec *spec, const struct uni_attach_opts *opts,
 	struct uni_target **ret, struct uni_err *err)
 {
@@ -355,6 +383,7 @@ const struct uni_target_ops uni_target_kvm = {
 	.check_wish = uni_way_needs_stop,
 	.choose_key = kvm_choose_key,
 	.probe = kvm_probe,
+	.hand_over = kvm_hand_over,
 	.attach = kvm_attach,
 	.caps = kvm_caps,
 	.nr_vcpus = kvm_nr_vcpus,

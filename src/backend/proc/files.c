@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The files with code that a process has mapped, and their places. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/door.h"
 #include "backend/proc/proc.h"
 
 struct line {
@@ -32,13 +34,18 @@ static bool parse_line(char *text, struct line *ret)
 	return ret->path != NULL;
 }
 
+static bool is_there(const char *path, struct stat *ret)
+{
+	return uni_door_fstatat(AT_FDCWD, path, ret, 0) == 0;
+}
+
 /* The path under which this process can open the file: the other process may have another root. */
 static void path_for_us(int pid, const char *path, char *out, size_t cap)
 {
 	struct stat own, theirs;
 
 	(void)snprintf(out, cap, "/proc/%d/root%s", pid, path);
-	if (stat(path, &own) == 0 && stat(out, &theirs) == 0 && own.st_ino == theirs.st_ino &&
+	if (is_there(path, &own) && is_there(out, &theirs) && own.st_ino == theirs.st_ino &&
 		own.st_dev == theirs.st_dev)
 		(void)snprintf(out, cap, "%s", path);
 }
@@ -50,21 +57,22 @@ void uni_proc_exe(int pid, char *out, size_t cap)
 	ssize_t n;
 
 	(void)snprintf(link, sizeof(link), "/proc/%d/exe", pid);
-	n = readlink(link, path, sizeof(path) - 1);
+	n = uni_door_readlinkat(AT_FDCWD, link, path, sizeof(path) - 1);
 	out[0] = '\0';
 	if (n <= 0)
 		return;
 	path[n] = '\0';
 	path_for_us(pid, path, out, cap);
 	/* A deleted or replaced file can still be read through the link. */
-	if (stat(link, &exe) == 0 &&
-		(stat(out, &file) != 0 || exe.st_ino != file.st_ino || exe.st_dev != file.st_dev))
+	if (is_there(link, &exe) &&
+		(!is_there(out, &file) || exe.st_ino != file.st_ino || exe.st_dev != file.st_dev))
 		(void)snprintf(out, cap, "%s", link);
 }
 
 int uni_proc_files(struct uni_target *base, uni_target_file_fn fn, void *ctx)
 {
 	const struct uni_proc *p = (const struct uni_proc *)base;
+	_cleanup_close_ int fd = -1;
 	_cleanup_fclose_ FILE *f = NULL;
 	char maps[48], ours[4200], last[4096] = "";
 	_cleanup_free_ char *text = NULL;
@@ -74,9 +82,11 @@ int uni_proc_files(struct uni_target *base, uni_target_file_fn fn, void *ctx)
 	bool given = true;
 
 	(void)snprintf(maps, sizeof(maps), "/proc/%d/maps", p->pid);
-	f = fopen(maps, "re");
+	fd = uni_door_openat(AT_FDCWD, maps, O_RDONLY | O_CLOEXEC, 0);
+	f = fd >= 0 ? fdopen(fd, "r") : NULL;
 	if (f == NULL)
 		return -UNI_EGONE;
+	(void)uni_take_fd(&fd);
 	while (getline(&text, &cap, f) > 0) {
 		if (!parse_line(text, &l))
 			continue;

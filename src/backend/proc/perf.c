@@ -13,12 +13,12 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/observer.h"
 #include "backend/proc/proc.h"
 #include "backend/proc/record.h"
 #include "backend/vmm/proc.h"
@@ -52,7 +52,7 @@ static int open_event(int tid, double frequency, bool kernel)
 		.wakeup_watermark = UNI_PROC_RECORD_MAX,
 	};
 
-	return (int)syscall(SYS_perf_event_open, &a, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	return uni_observer_perf_event(&a, tid);
 }
 
 int uni_proc_perf_works(int pid, bool *kernel_ret, struct uni_err *err)

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/observer.h"
 #include "base/text.h"
 #include "base/tsc.h"
 #include "backend/vmm/proc.h"
@@ -51,7 +52,7 @@ static int read_many(void *ctx, const struct uni_gmem_piece *piece, size_t nr)
 		local[i] = (struct iovec){ piece[i].buf, piece[i].len };
 		remote[i] = (struct iovec){ (void *)(uintptr_t)at, piece[i].len };
 	}
-	n = process_vm_readv(p->pid, local, nr, remote, nr, 0);
+	n = uni_observer_copy(p->pid, local, nr, remote, nr);
 	while (n > 0 && whole < nr && (size_t)n >= piece[whole].len)
 		n -= (ssize_t)piece[whole++].len;
 	return (int)whole;
@@ -203,6 +204,21 @@ static int open_process(struct uni_proc *p, const struct uni_spec *spec,
 	return p->nr_threads != 0 ? 0 : uni_err_set(err, UNI_EGONE, "process %d has ended", p->pid);
 }
 
+/* The kernel's samples; a thread can be stopped only with rights. */
+static int proc_hand_over(const struct uni_spec *spec, struct uni_target_shared *shared, bool exits,
+	struct uni_err *err)
+{
+	const char *via = uni_spec_get(spec, "via");
+	int pid, rc = spec_pid(spec, &pid, err);
+	bool kernel;
+
+	(void)shared;
+	(void)exits;
+	if (rc == 0 && via != NULL && strcmp(via, "perf") != 0)
+		rc = uni_err_set(err, UNI_ENOTSUP, "a thread is stopped with rights");
+	return rc == 0 ? uni_proc_perf_works(pid, &kernel, err) : rc;
+}
+
 static int proc_attach(const struct uni_spec *spec, const struct uni_attach_opts *opts,
 	struct uni_target **ret, struct uni_err *err)
 {
@@ -334,6 +350,7 @@ const struct uni_target_ops uni_target_proc = {
 	.check_wish = uni_way_needs_stop,
 	.choose_key = choose_key,
 	.probe = proc_probe,
+	.hand_over = proc_hand_over,
 	.attach = proc_attach,
 	.caps = proc_caps,
 	.nr_vcpus = nr_vcpus,

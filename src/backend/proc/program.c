@@ -5,12 +5,14 @@
  * before.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/door.h"
 #include "base/io.h"
 #include "backend/proc/proc.h"
 #include "backend/vmm/proc.h"
@@ -50,7 +52,7 @@ static int read_program(int pid, struct uni_proc_program *ret)
 
 	*ret = (struct uni_proc_program){ 0 };
 	(void)snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	if (stat(path, &exe) != 0)
+	if (uni_door_fstatat(AT_FDCWD, path, &exe, 0) != 0)
 		return -errno;
 	ret->known = true;
 	ret->dev = exe.st_dev;

@@ -18,6 +18,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/door.h"
 #include "base/io.h"
 #include "base/text.h"
 #include "backend/proc/proc.h"
@@ -38,7 +39,7 @@ int uni_proc_list(int pid, int *tid_ret, int cap)
 	DIR *d;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	d = opendir(path);
+	d = uni_door_opendir(path);
 	while (d != NULL && nr < INT32_MAX && (e = readdir(d)) != NULL) {
 		uint64_t tid;
 

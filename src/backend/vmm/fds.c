@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/door.h"
 #include "base/text.h"
 
 bool uni_vmm_vcpu_of_link(const char *link, uint32_t *ret)
@@ -66,11 +67,11 @@ int uni_vmm_fds_read(int pid, struct uni_vmm_fds *ret)
 	memset(ret, 0, sizeof(*ret));
 	ret->kvm_fd = -1;
 	(void)snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	dir = opendir(path);
+	dir = uni_door_opendir(path);
 	if (dir == NULL)
 		return errno == EACCES || errno == EPERM ? -UNI_EPERM : -UNI_EGONE;
 	while ((e = readdir(dir)) != NULL) {
-		ssize_t n = readlinkat(dirfd(dir), e->d_name, link, sizeof(link) - 1);
+		ssize_t n = uni_door_readlinkat(dirfd(dir), e->d_name, link, sizeof(link) - 1);
 		uint64_t fd;
 
 		if (n < 0 && errno == EACCES)

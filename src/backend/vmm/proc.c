@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/door.h"
 #include "base/io.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -20,15 +22,20 @@
 #define CMDLINE_MAX ((size_t)1 << 20)
 #define CONFIG_MAX  ((size_t)1 << 20)
 
-/* readlink of /proc/PID/what as a string; "" if it cannot be read. */
+/* The target of a link; "" if it cannot be read. */
+static void read_link(const char *path, char *out, size_t cap)
+{
+	ssize_t n = uni_door_readlinkat(AT_FDCWD, path, out, cap - 1);
+
+	out[n > 0 ? n : 0] = '\0';
+}
+
 static void proc_link(int pid, const char *what, char *out, size_t cap)
 {
 	char path[64];
-	ssize_t n;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/%s", pid, what);
-	n = readlink(path, out, cap - 1);
-	out[n > 0 ? n : 0] = '\0';
+	read_link(path, out, cap);
 }
 
 /* Does the VMM see other files under the same names? Unknown counts as no. */
@@ -40,7 +47,7 @@ static bool other_root(int pid)
 	if (root[0] == '\0')
 		return false;
 	proc_link(pid, "ns/mnt", theirs, sizeof(theirs));
-	proc_link(getpid(), "ns/mnt", ours, sizeof(ours));
+	read_link("/proc/self/ns/mnt", ours, sizeof(ours));
 	return strcmp(root, "/") != 0 || (theirs[0] != '\0' && strcmp(theirs, ours) != 0);
 }
 
@@ -78,7 +85,7 @@ static void read_config(int pid, struct uni_vmm_cmdline *c)
 		(void)uni_vmm_config_parse(data, size, c);
 }
 
-int uni_vmm_cmdline_read(int pid, struct uni_vmm_cmdline *ret)
+int uni_vmm_cmdline_words(int pid, struct uni_vmm_cmdline *ret)
 {
 	char path[64], exe[UNI_VMM_PATH_MAX];
 	_cleanup_free_ char *data = NULL;
@@ -89,6 +96,15 @@ int uni_vmm_cmdline_read(int pid, struct uni_vmm_cmdline *ret)
 		return -UNI_EGONE;
 	proc_link(pid, "exe", exe, sizeof(exe));
 	uni_vmm_cmdline_parse(data, size, exe, ret);
+	return 0;
+}
+
+int uni_vmm_cmdline_read(int pid, struct uni_vmm_cmdline *ret)
+{
+	int rc = uni_vmm_cmdline_words(pid, ret);
+
+	if (rc != 0)
+		return rc;
 	if (ret->config[0] != '\0')
 		read_config(pid, ret);
 	resolve_path(pid, ret->api, sizeof(ret->api));

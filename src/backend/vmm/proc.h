@@ -30,6 +30,8 @@ int uni_vmm_describe(int pid, struct uni_target_info *ret);
 int uni_vmm_list(struct uni_target_info **ret, size_t *nr_ret, struct uni_err *err);
 
 /* Reads only the command line, with its paths resolved as above. Returns 0 or -UNI_EGONE. */
+/* Its words alone: no other file, and no socket. */
+int uni_vmm_cmdline_words(int pid, struct uni_vmm_cmdline *ret);
 int uni_vmm_cmdline_read(int pid, struct uni_vmm_cmdline *ret);
 
 /* A thread's time on a CPU and its time of waiting for one, since its begin; false: the kernel does

@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/observer.h"
 #include "mem/as.h"
 #include "backend/vmm/maps.h"
 #include "backend/vmm/proc.h"
@@ -78,7 +79,7 @@ static int ram_read_many(void *ctx, const struct uni_gmem_piece *piece, size_t n
 		local[i] = (struct iovec){ piece[i].buf, piece[i].len };
 		remote[i] = (struct iovec){ (void *)(uintptr_t)hva, piece[i].len };
 	}
-	n = process_vm_readv(ram->pid, local, nr, remote, nr, 0);
+	n = uni_observer_copy(ram->pid, local, nr, remote, nr);
 	while (n > 0 && whole < nr && (size_t)n >= piece[whole].len)
 		n -= (ssize_t)piece[whole++].len;
 	return (int)whole;

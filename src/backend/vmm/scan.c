@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/door.h"
+#include "base/observer.h"
 
 #define PAGE_SIZE	4096u
 #define PAGEMAP_PRESENT (1ull << 63) /* Documentation/admin-guide/mm/pagemap.rst */
@@ -21,7 +23,7 @@ int uni_vmm_copy(int pid, uint64_t hva, void *buf, size_t len)
 {
 	struct iovec local = { .iov_base = buf, .iov_len = len };
 	struct iovec remote = { .iov_base = (void *)(uintptr_t)hva, .iov_len = len };
-	ssize_t n = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+	ssize_t n = uni_observer_copy(pid, &local, 1, &remote, 1);
 
 	if (n >= 0)
 		return (size_t)n == len ? 0 : -UNI_EFAULT;
@@ -211,8 +213,7 @@ static int look_at_places(struct scan *s, size_t nr)
 			(struct iovec){ .iov_base = (void *)(uintptr_t)s->hva[i], .iov_len = len };
 	while (done < nr) {
 		struct iovec local = { .iov_base = s->bytes, .iov_len = (nr - done) * len };
-		ssize_t n = process_vm_readv(
-			s->pid, &local, 1, s->remote + done, (unsigned long)(nr - done), 0);
+		ssize_t n = uni_observer_copy(s->pid, &local, 1, s->remote + done, nr - done);
 		size_t got = n > 0 ? (size_t)n / len : 0;
 
 		if (n < 0 && errno != EFAULT)
@@ -267,7 +268,7 @@ static int scan_maps(struct scan *s, const struct uni_vmm_maps *maps, struct uni
 	if (!uni_scan_pick(s->text, s->nr_text, &s->probe))
 		return uni_err_set(err, UNI_EINVAL, "the image has no code to look for");
 	(void)snprintf(path, sizeof(path), "/proc/%d/pagemap", s->pid);
-	s->pagemap = open(path, O_RDONLY | O_CLOEXEC);
+	s->pagemap = uni_door_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
 	if (s->pagemap < 0)
 		return uni_err_set(err, errno == ENOENT ? UNI_EGONE : UNI_EPERM,
 			"cannot open %s: %s", path, strerror(errno));

@@ -17,8 +17,8 @@
 #include "format/csv/calls.h"
 #include "format/ftrace/ftext.h"
 
-#define MAX_INPUT ((size_t)4 << 30)
-#define DECIMALS  6
+#define INPUT_MOST ((size_t)4 << 30)
+#define DECIMALS   6
 
 static int add_source(const char *path, bool by_cpu, struct uni_call_table *t, struct uni_err *err)
 {
@@ -83,7 +83,7 @@ int uni_compat_calls(const char *path, bool by_cpu, struct uni_call_table *t, st
 		return uni_err_nomem(err);
 	if (is_trace(path))
 		return add_source(path, by_cpu, t, err);
-	rc = uni_read_input(path, MAX_INPUT, &data, &size, err);
+	rc = uni_read_input(path, INPUT_MOST, &data, &size, err);
 	return rc == 0 ? add_csv(path, data, size, t, err) : rc;
 }
 

@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/observer.h"
+
 #define EXITS_LEN (UNI_BPF_VCPUS * sizeof(struct uni_bpf_exit)) /* whole pages */
 
 _Static_assert(EXITS_LEN % 4096 == 0, "it is mapped");
@@ -110,7 +112,9 @@ int uni_kvm_exit_progs_get(struct uni_kvm_bpf *b, struct uni_err *err)
 
 	(void)pthread_mutex_lock(&b->lock);
 	p = b->exits;
-	if (p == NULL) {
+	if (p == NULL && uni_observer_is_used()) {
+		rc = uni_err_set(err, UNI_EPERM, "VM exits need rights that were given up");
+	} else if (p == NULL) {
 		p = calloc(1, sizeof(*p));
 		rc = p != NULL ? load_exit_progs(p, b, err) : uni_err_nomem(err);
 	}

@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,6 +13,7 @@
 #include "arch/stop.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/observer.h"
 #include "backend/exit_kind.h"
 #include "backend/kvm/bpf/exit_progs.h"
 
@@ -46,9 +48,13 @@ static struct uni_bpf_exit *exit_of(const struct uni_kvm_stream *s, uint32_t vcp
 static int make_map(const char *name, uint32_t key, uint32_t value, uint32_t nr, int outer,
 	uint32_t guest, int *ret, struct uni_err *err)
 {
+	struct uni_observer_map map = {
+		.type = BPF_MAP_TYPE_HASH, .key = key, .value = value, .nr = nr
+	};
 	uint32_t fd;
 
-	*ret = bpf_map_create(BPF_MAP_TYPE_HASH, name, key, value, nr, NULL);
+	(void)snprintf(map.name, sizeof(map.name), "%s", name);
+	*ret = uni_observer_map_create(&map);
 	fd = (uint32_t)*ret;
 	if (*ret < 0 || bpf_map_update_elem(outer, &guest, &fd, 0) != 0)
 		return uni_err_set(err, errno == EPERM ? UNI_EPERM : UNI_ENOMEM,

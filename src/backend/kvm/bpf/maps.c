@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/observer.h"
 #include "backend/kvm/bpf/stream.h"
 
 #define MAX_CHAINS 16384
@@ -19,22 +20,12 @@
 #define F_MMAPABLE  (1u << 10)
 #define F_INNER_MAP (1u << 12)
 
-struct shape {
-	enum bpf_map_type type;
-	const char *name;
-	uint32_t key, value, nr, flags;
-};
-
 static int make_inner_map(
-	const struct shape *m, int outer, int guest, int *ret, struct uni_err *err)
+	const struct uni_observer_map *m, int outer, int guest, int *ret, struct uni_err *err)
 {
 	uint32_t key = (uint32_t)guest, fd;
-	struct bpf_map_create_opts opts;
 
-	memset(&opts, 0, sizeof(opts)); /* also the padding, which the library checks */
-	opts.sz = sizeof(opts);
-	opts.map_flags = m->flags;
-	*ret = bpf_map_create(m->type, m->name, m->key, m->value, m->nr, &opts);
+	*ret = uni_observer_map_create(m);
 	if (*ret < 0)
 		return uni_err_set(err, errno == EPERM ? UNI_EPERM : UNI_ENOMEM,
 			"cannot make the kernel-side sampler's %s: %s", m->name, strerror(errno));
@@ -46,8 +37,8 @@ static int make_inner_map(
 }
 
 /* A map filled with nr elements of size bytes. */
-static int make_filled(const struct shape *m, int outer, int guest, const void *data, int *ret,
-	struct uni_err *err)
+static int make_filled(const struct uni_observer_map *m, int outer, int guest, const void *data,
+	int *ret, struct uni_err *err)
 {
 	size_t bytes = (size_t)m->nr * m->value;
 	int rc = make_inner_map(m, outer, guest, ret, err);
@@ -67,9 +58,9 @@ static int make_filled(const struct shape *m, int outer, int guest, const void *
 static int make_text(
 	struct uni_kvm_stream *s, const struct uni_kvm_stream_opts *opts, struct uni_err *err)
 {
-	struct shape text = { BPF_MAP_TYPE_ARRAY, "uni_text", sizeof(uint32_t),
+	struct uni_observer_map text = { "uni_text", BPF_MAP_TYPE_ARRAY, sizeof(uint32_t),
 		sizeof(struct uni_bpf_text), 0, F_MMAPABLE | F_INNER_MAP };
-	struct shape cfi = { BPF_MAP_TYPE_ARRAY, "uni_cfi", sizeof(uint32_t),
+	struct uni_observer_map cfi = { "uni_cfi", BPF_MAP_TYPE_ARRAY, sizeof(uint32_t),
 		sizeof(struct uni_bpf_cfi), 0, F_MMAPABLE | F_INNER_MAP };
 	struct uni_kvm_text t;
 	int rc;
@@ -93,11 +84,12 @@ static int make_text(
 int uni_kvm_stream_make_maps(
 	struct uni_kvm_stream *s, const struct uni_kvm_stream_opts *opts, struct uni_err *err)
 {
-	const struct shape chains = { BPF_MAP_TYPE_HASH, "uni_chains",
+	const struct uni_observer_map chains = { "uni_chains", BPF_MAP_TYPE_HASH,
 		sizeof(struct uni_bpf_chain_key), sizeof(uint32_t), MAX_CHAINS, 0 };
-	const struct shape counts = { BPF_MAP_TYPE_ARRAY, "uni_counts", sizeof(uint32_t),
+	const struct uni_observer_map counts = { "uni_counts", BPF_MAP_TYPE_ARRAY, sizeof(uint32_t),
 		UNI_BPF_STATES * sizeof(uint64_t), MAX_CHAINS, F_MMAPABLE | F_INNER_MAP };
-	const struct shape ring = { BPF_MAP_TYPE_RINGBUF, "uni_ring", 0, 0, RING_BYTES, 0 };
+	const struct uni_observer_map ring = { "uni_ring", BPF_MAP_TYPE_RINGBUF, 0, 0, RING_BYTES,
+		0 };
 	void *p;
 	int rc = make_text(s, opts, err);
 

@@ -38,6 +38,11 @@ struct uni_kvm_bpf {
 
 /* Loads the programs: this takes about 0.1 s, and needs CAP_BPF and CAP_PERFMON. */
 int uni_kvm_bpf_load(struct uni_kvm_bpf **ret, struct uni_err *err);
+/*
+ * May they be used by a process without any capability, from now on? Makes all that needs them
+ * (exits: for VM exits, too). Since Linux 5.19 it may be so.
+ */
+int uni_kvm_bpf_hand_over(struct uni_kvm_bpf *b, int pid, bool exits, struct uni_err *err);
 void uni_kvm_bpf_unload(struct uni_kvm_bpf *b); /* NULL-safe */
 
 /*

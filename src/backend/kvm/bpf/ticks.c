@@ -12,11 +12,11 @@
 #include <linux/perf_event.h>
 #include <math.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/checked.h"
+#include "base/observer.h"
 #include "backend/kvm/bpf/stream.h"
 
 #define SPREAD 0.25 /* maximum change of a period, as a part of it */
@@ -27,7 +27,7 @@ int uni_kvm_event_open(uint32_t tid, struct perf_event_attr *attr)
 	attr->disabled = 1;
 	/* The sample's address makes perf ask KVM for the guest's pc; then VMX has a copy of it. */
 	attr->sample_type = PERF_SAMPLE_IP;
-	return (int)syscall(SYS_perf_event_open, attr, (int)tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	return uni_observer_perf_event(attr, (int)tid);
 }
 
 /* splitmix64; from -1 to 1. */

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "app/way.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/privilege.h"
+#include "app/options.h"
+
+int uni_guest_use_unwinder(
+	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+{
+	uni_unwinder_init(&g->unwinder, g->t != NULL ? g->t->arch : NULL, g->hints);
+	return args->unwind != NULL ? uni_unwinder_use(&g->unwinder, args->unwind, err) : 0;
+}
+
+/*
+ * The kernel follows frame pointers, or the rows of an image without them. Why a guest is better
+ * stopped, and its chains are found in another way; NULL: it need not be.
+ */
+const char *uni_guest_why_to_stop(const struct uni_guest *g, const struct uni_attach_args *args)
+{
+	const struct uni_unwinder *u = &g->unwinder;
+	bool fp = false, scan = false;
+
+	for (size_t i = 0; i < uni_array_len(u->stepper); i++) {
+		fp = fp || u->stepper[i].ops == &uni_unwind_fp;
+		scan = scan || u->stepper[i].ops == &uni_unwind_scan;
+	}
+	if (args->exits)
+		return NULL;
+	if (args->threads)
+		return "the threads that do not run are read while the guest is stopped";
+	if (args->unwind != NULL && !fp)
+		return "the kernel chooses itself how it unwinds, and --unwind leaves out "
+		       "frame pointers";
+	if (args->sysroot != NULL && args->sysroot->items.nr != 0)
+		return "the kernel knows the functions of one image only, and --sysroot gives "
+		       "others";
+	if (scan && g->hints != NULL && g->hints->cfi == NULL && uni_hints_frameless(g->hints))
+		return "the image has neither frame pointers nor call frame information, and the "
+		       "kernel does not search stacks";
+	return NULL;
+}
+
+static struct uni_way_wish make_wish(const struct uni_guest *g, const struct uni_attach_args *args)
+{
+	struct uni_way_wish wish = { .no_pause = args->no_pause,
+		.threads = args->threads,
+		.once = args->once,
+		.no_samples = args->no_samples };
+
+	(void)uni_asked_parse(args->method, &wish.asked);
+	if (wish.asked == UNI_ASKED_AUTO && !wish.no_pause)
+		wish.because = uni_guest_why_to_stop(g, args);
+	return wish;
+}
+
+int uni_guest_check_method(
+	const struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+{
+	const struct uni_target_ops *ops = uni_target_backend(g->spec.scheme);
+	const struct uni_way_wish wish = make_wish(g, args);
+	int rc;
+
+	if (wish.no_pause && wish.asked == UNI_ASKED_PAUSE)
+		return uni_err_set(
+			err, UNI_EUSAGE, "--method pause and --no-pause contradict each other");
+	if (ops == NULL)
+		return 0; /* uni_target_probe() reports it */
+	rc = ops->check_wish != NULL ? ops->check_wish(&g->spec, &wish, err) : 0;
+	if (rc != 0 || wish.asked != UNI_ASKED_KERNEL ||
+		(uni_method_flags(ops->stream_method) & UNI_METHOD_KERNEL) != 0)
+		return rc;
+	return uni_err_set(
+		err, UNI_EUSAGE, "--method bpf is for kvm: targets, and this is %s", g->spec.text);
+}
+
+/* Backends that have a choice have a key for it; others pause, or need not. */
+int uni_guest_choose_method(
+	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+{
+	const struct uni_target_ops *ops = uni_target_backend(g->spec.scheme);
+	const struct uni_way_wish wish = make_wish(g, args);
+	struct uni_way_key key = { 0 };
+
+	if (ops != NULL && ops->choose_key != NULL)
+		ops->choose_key(&g->spec, &wish, &key);
+	if (key.why != NULL)
+		(void)snprintf(g->why, sizeof(g->why), "%s", key.why);
+	return key.key != NULL ? uni_spec_add(&g->spec, key.key, key.value, err) : 0;
+}
+
+/* --- without rights --------------------------------------------------------------------------- */
+
+/* Is there a wish that only a stopped guest fulfils? Also: whether its image decides. */
+static bool may_need_stop(const struct uni_spec *spec, const struct uni_attach_args *args,
+	const struct uni_target_ops *ops, bool *by_image_ret)
+{
+	struct uni_way_wish wish = {
+		.no_pause = args->no_pause, .threads = args->threads, .because = "its image"
+	};
+	struct uni_way_key key = { 0 };
+
+	(void)uni_asked_parse(args->method, &wish.asked);
+	if (wish.asked == UNI_ASKED_PAUSE || args->threads || args->qmp != NULL)
+		return true;
+	ops->choose_key(spec, &wish, &key);
+	*by_image_ret = !args->exits && key.why != NULL;
+	return *by_image_ret &&
+	       (args->unwind != NULL || (args->sysroot != NULL && args->sysroot->items.nr != 0));
+}
+
+#define BY_KERNEL   0
+#define BY_STOPPING 3 /* no status of a process that was ended */
+
+/* The image is read in a process of its own, whose rights are gone. Its status is the answer. */
+static _Noreturn void judge_image(
+	const struct uni_spec *spec, const struct uni_attach_args *args, int pid)
+{
+	struct uni_guest *g = calloc(1, sizeof(*g));
+	struct uni_err err = { 0 };
+	int notes = memfd_create("notes", MFD_CLOEXEC); /* whoever goes on says them again */
+
+	if (g == NULL || dup2(notes, STDERR_FILENO) < 0 ||
+		uni_privilege_drop_watching(pid, &err) != 0)
+		_exit(1);
+	g->spec = *spec;
+	if (uni_guest_use_unwinder(g, args, &err) != 0 ||
+		uni_target_probe(&g->spec, &g->info, &err) != 0 ||
+		uni_guest_load_image(g, args, &err) != 0)
+		_exit(BY_KERNEL); /* the same error will be told */
+	_exit(uni_guest_why_to_stop(g, args) != NULL ? BY_STOPPING : BY_KERNEL);
+}
+
+/* An image that ends its reader is read by nobody with rights. */
+static int wait_for_judge(pid_t child, bool *stop_ret, struct uni_err *err)
+{
+	int status = -1;
+	pid_t r;
+
+	do
+		r = waitpid(child, &status, 0);
+	while (r < 0 && errno == EINTR);
+	*stop_ret = WEXITSTATUS(status) == BY_STOPPING;
+	if (r == child && WIFEXITED(status) && (*stop_ret || WEXITSTATUS(status) == BY_KERNEL))
+		return 0;
+	return uni_err_set(err, UNI_EIO,
+		"the process that was to read the image without rights has ended: is the image "
+		"right?");
+}
+
+int uni_guest_give_up_rights(
+	const struct uni_spec *spec, const struct uni_attach_args *args, struct uni_err *err)
+{
+	const struct uni_target_ops *ops = uni_target_backend(spec->scheme);
+	struct uni_err why = { 0 };
+	bool by_image = false, stop = false, ok;
+	pid_t judge = -1;
+	uint64_t pid = 0;
+	int rc = 0;
+
+	if (ops == NULL || ops->hand_over == NULL || ops->choose_key == NULL ||
+		may_need_stop(spec, args, ops, &by_image) ||
+		uni_spec_get_u64(spec, "pid", &pid, &why) != 0 || pid == 0 || pid > INT32_MAX)
+		return 0;
+	if (by_image) {
+		judge = fork();
+		if (judge == 0)
+			judge_image(spec, args, (int)pid);
+	}
+	ok = ops->hand_over(spec, args->shared, args->exits || args->exits_too, &why) == 0;
+	if (by_image)
+		rc = wait_for_judge(judge, &stop, err);
+	return rc == 0 && ok && !stop ? uni_privilege_drop_watching((int)pid, err) : rc;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* In which way a guest is sampled: by the host's kernel, or by stopping it; with which rights. */
+#ifndef UNI_APP_WAY_H
+#define UNI_APP_WAY_H
+
+#include "app/attach.h"
+
+/* g->spec, g->info and g->hints, as far as they are known by then. */
+int uni_guest_use_unwinder(
+	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err);
+int uni_guest_check_method(
+	const struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err);
+/* Backends that have a choice have a key for it; others pause, or need not. */
+int uni_guest_choose_method(
+	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err);
+/* Why it is better stopped for each sample, by its image and the options; NULL: it need not be. */
+const char *uni_guest_why_to_stop(const struct uni_guest *g, const struct uni_attach_args *args);
+
+/* A part of uni_guest_open(): sets g->image and g->symtab. */
+int uni_guest_load_image(
+	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Other processes (VMMs, unikernels that are processes), for a worker that gave up its rights and
+ * still watches them (base/privilege.h). A child, the observer, kept the right to look into these
+ * processes and no others. It opens their files in /proc for reading, makes perf events of their
+ * threads, and makes maps for the kernel's programs. It parses nothing.
+ *
+ * base/door.h and uni_read_small() ask it by themselves.
+ */
+#ifndef UNI_BASE_OBSERVER_H
+#define UNI_BASE_OBSERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "base/err.h"
+
+struct perf_event_attr;
+
+#define UNI_OBSERVER_TEXT 8192u
+
+/* The shape of a map, as bpf(BPF_MAP_CREATE) takes it. */
+struct uni_observer_map {
+	char name[16];
+	uint32_t type, key, value, nr, flags;
+};
+
+/* Forks the observer of this process; prepare() as for uni_door_begin(). */
+int uni_observer_begin(int pid, int (*prepare)(struct uni_err *err), struct uni_err *err);
+bool uni_observer_is_used(void); /* this process is a worker that watches */
+
+/* Is it the observer that reaches this path; or what this open folder lists? */
+bool uni_observer_has(const char *path);
+bool uni_observer_lists(int dir);
+
+/* As the system calls of these names, with their results and errno. */
+int uni_observer_open(const char *path, int flags);
+int uni_observer_stat(const char *path, struct stat *ret);
+int uni_observer_access(const char *path);
+ssize_t uni_observer_readlink(int dir, const char *path, char *buf, size_t cap);
+
+/*
+ * The text of a small file, in a buffer with a final '\0'. The observer reads it, as the kernel
+ * checks the reader's rights again with some of them. Returns the length, or -errno.
+ */
+int uni_observer_read(const char *path, char *buf, size_t cap);
+
+/* perf_event_open() for a thread on any CPU, closed on exec. Also without an observer. */
+int uni_observer_perf_event(struct perf_event_attr *attr, int tid);
+int uni_observer_map_create(const struct uni_observer_map *map);
+
+/* process_vm_readv(). Also without an observer. */
+ssize_t uni_observer_copy(int pid, const struct iovec *local, size_t nr_local,
+	const struct iovec *remote, size_t nr_remote);
+
+#endif

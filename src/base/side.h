@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A child that kept rights which this process gave up, and does with them what it is asked for.
+ * Messages of a fixed size go both ways, each with one descriptor at most.
+ */
+#ifndef UNI_BASE_SIDE_H
+#define UNI_BASE_SIDE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct uni_side_how {
+	const char *name; /* of the child, for ps */
+	bool keeps_open;  /* what is open here: /dev/stdout and /dev/fd/N are the same there */
+	/* Called in the child: gives up what it does not need. If it fails, the child ends. */
+	int (*prepare)(struct uni_err *err);
+	void (*serve)(int fd); /* called in the child, until its caller is gone */
+};
+
+/*
+ * Forks the child, which ends with this process at the latest. Returns once it has given up its
+ * rights. Call it before there are threads.
+ */
+int uni_side_begin(const struct uni_side_how *how, int *fd_ret, struct uni_err *err);
+
+/* fd -1: none goes along. */
+bool uni_side_send(int to, const void *data, size_t size, int fd);
+/* *fd_ret -1: none came along. False: the other side is gone, or sent something else. */
+bool uni_side_receive(int from, void *data, size_t size, int *fd_ret);
+
+#endif

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""attack_watchers.py UNISCOPE BUILD SRCROOT PLANTED: what is left to a process that watches a guest and reads its image, once
+it was taken over. PLANTED: a library that makes system calls in it. TAP."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from attack import check, children, finish, has_no_rights, status_of, wait_for  # noqa: E402
+
+U, BUILD, SRC, PLANTED = map(os.path.abspath, sys.argv[1:5])
+OTHER = 65534
+AS_OTHER = {"user": OTHER, "group": OTHER, "extra_groups": []}
+IMAGE = "shares-gcc-fp"
+OPENERS, OBSERVERS = 0x6, 0xc400080004  # and SYS_PTRACE, SYSLOG, PERFMON, BPF
+SETCAP = 0xc000080002  # no SYSLOG; DAC_OVERRIDE instead of READ_SEARCH
+# of x86_64: socket, execve, kill, ptrace, process_vm_readv, perf_event_open; bpf, whose command 0 makes a map
+CALLS = (41, 59, 62, 101, 310, 298, 321)
+COMMANDS = (["record", "-d", "0", "-q"], ["record", "-d", "0", "-q", "--exits"], ["top", "--batch", "--count", "0"])
+
+
+def tree(pid):
+    return [pid] + [p for c in children(pid) for p in tree(c)]
+
+
+class Guest:
+    """One of KVM, by QEMU; or a process, of the other user."""
+
+    def __init__(self, scheme):
+        self.command = ([f"{SRC}/lab/boot", "--accel", "kvm", "--serial", "stdio", "--append", "loop=1", f"{BUILD}/lab/{IMAGE}.elf"]
+                        if scheme == "kvm" else [f"{BUILD}/lab/process/{IMAGE}", "loop=1"])
+        self.more = {} if scheme == "kvm" else AS_OTHER
+        self.image = self.command[-1] if scheme == "kvm" else self.command[0]
+        self.scheme = scheme
+
+    def __enter__(self):
+        # pylint: disable=consider-using-with
+        self.p = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, **self.more)
+        for line in self.p.stdout:
+            if line.startswith("lab: running"):
+                break
+        self.target = f"{self.scheme}:pid={self.p.pid}"
+        return self
+
+    def __exit__(self, *_):
+        self.p.kill()
+        self.p.wait()
+        self.p.stdout.close()
+
+
+def sampled(command, folder, p):
+    """It has all it needs, and goes on."""
+    assert p.poll() is None, f"{command}: {p.stderr.read()}"
+    return os.path.exists(f"{folder}/s/session.json") if command[0] == "record" else len(p.stdout.readline()) > 0
+
+
+def rights_of(program, command, guest, folder, **more):
+    """The rights of each process, while the guest is sampled. It ends well after a Ctrl-C."""
+    args = [program, *command, guest.target, "-e", guest.image, *(["-o", f"{folder}/s"] if command[0] == "record" else [])]
+    with subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more) as p:
+        try:
+            wait_for(lambda: sampled(command, folder, p))
+            all_of = [status_of(q) for q in tree(p.pid)]
+            p.send_signal(signal.SIGINT)
+            _, err = p.communicate(timeout=120)
+            assert p.returncode == 0, f"{args}: {p.returncode} {err}"
+        finally:
+            p.kill()
+    shutil.rmtree(f"{folder}/s", ignore_errors=True)
+    return all_of
+
+
+def confined(s):
+    return s["NoNewPrivs"] == 1 and s["Seccomp"] == 2 and s["CapPrm"] == s["CapEff"] and s["CapInh"] == s["CapAmb"] == 0
+
+
+def rights(top, guest):
+    """Only the children have capabilities, and few of them."""
+    capable, folder = f"{top}/uniscope", f"{top}/out"
+    shutil.copy(U, capable)
+    subprocess.run(["setcap", "cap_sys_ptrace,cap_perfmon,cap_bpf,cap_dac_override+ep", capable], check=True)
+    os.mkdir(folder)
+    for command in COMMANDS if guest.scheme == "kvm" else COMMANDS[::2]:
+        cases = [(U, {}, (0, OPENERS, OBSERVERS)), (capable, AS_OTHER, (0, SETCAP))]
+        if "--exits" in command:
+            cases = cases[:1]  # tracefs is root's
+        if guest.scheme == "proc":
+            cases.append((U, AS_OTHER, (0, 0)))
+        for program, more, caps in cases:
+            os.chown(folder, more.get("user", 0), -1)
+            found = rights_of(program, command, guest, folder, **more)
+            assert [s["CapPrm"] for s in found] == list(caps), f"{command} {more}: {found}"
+            assert all(map(confined, found)) and has_no_rights(found[0]), f"{command} {more}: {found}"
+            assert "0" not in found[0]["Uid"] | found[0]["Gid"] and (more or not found[0]["Groups"]), f"{command}: {found[0]}"
+
+
+def reads(top, guest):
+    """Whatever reads the image, or maps it, has given up its rights before."""
+    log = f"{top}/log"
+    subprocess.run(["strace", "-f", "-y", "-qq", "-o", log, "-e", "trace=read,pread64,readv,preadv,mmap,seccomp,copy_file_range,sendfile",
+                    U, "record", guest.target, "-e", guest.image, "-d", "1", "-q", "-o", f"{top}/s"],
+                   check=True, timeout=300, stderr=subprocess.DEVNULL)
+    bare, readers = set(), set()
+    with open(log, encoding="utf-8", errors="replace") as f:
+        for line in f:
+            pid, call = line.split(None, 1)
+            if call.startswith("seccomp(SECCOMP_SET_MODE_FILTER"):
+                bare.add(pid)
+            elif f"{IMAGE}" in call.split('"')[0] and re.search(r"<[^>]*/%s(\.elf)?>" % re.escape(IMAGE), call):
+                assert pid in bare, f"with all rights: {line}"
+                readers.add(pid)
+    assert len(readers) >= 1, "nothing has read the image"
+
+
+def planted(top, guest, method, nr):
+    args = [U, "record", guest.target, "--method", method, "-e", guest.image, "-d", "1", "-q", "-o", f"{top}/s"]
+    r = subprocess.run(args, capture_output=True, timeout=300, check=False,
+                       env={**os.environ, "LD_PRELOAD": PLANTED, "PLANTED_CALL": str(nr)})
+    text = re.sub(" +", " ", r.stderr.decode())
+    assert r.returncode == 1 and text.count("\n") == 1 and not os.path.exists(f"{top}/s"), f"{nr}: {r.returncode} {text}"
+    return text
+
+
+def calls(top, guest):
+    for nr in CALLS:
+        text = planted(top, guest, "bpf" if guest.scheme == "kvm" else "auto", nr)
+        assert f"system call {nr}," in text, f"{nr}: {text}"
+
+
+def judge(top, guest):
+    """A process without rights asks first whether the image makes it necessary to stop the guest."""
+    text = planted(top, guest, "auto", CALLS[0])
+    assert "without rights has ended" in text, text
+
+
+def end_together(top, guest):
+    """The children end with the worker, whatever ends it."""
+    with subprocess.Popen([U, "record", guest.target, "-e", guest.image, "-d", "0", "-q", "-o", f"{top}/s"]) as p:
+        try:
+            wait_for(lambda: os.path.exists(f"{top}/s/session.json"))
+            rest = children(p.pid)
+            assert len(rest) == 2, rest
+        finally:
+            p.kill()
+    for pid in rest:
+        wait_for(lambda pid=pid: not os.path.exists(f"/proc/{pid}") or
+                 open(f"/proc/{pid}/stat", encoding="utf-8").read().rsplit(")", 1)[1].split()[0] in "ZX")
+
+
+if os.geteuid() != 0:
+    print("1..0 # SKIP only root can be two users")
+    sys.exit(0)
+schemes = ["proc"]
+for part in ("kvm", "bpf", "perf"):
+    can = subprocess.run([sys.executable, f"{SRC}/tests/support/can.py", part], stdout=subprocess.PIPE, text=True, check=False)
+    if can.returncode == 1 or (can.returncode and part == "perf"):
+        print(f"Bail out! {can.stdout}" if can.returncode == 1 else f"1..0 # SKIP {can.stdout}")
+        sys.exit(can.returncode == 1)
+    if can.returncode and "kvm" in schemes:
+        schemes.remove("kvm")
+    elif part == "kvm" and not can.returncode:
+        schemes.insert(0, "kvm")
+for way in schemes:
+    with Guest(way) as g:
+        check(f"{way}: only the children of a command that samples have rights", rights, g)
+        check(f"{way}: the image is read without rights", reads, g)
+        check(f"{way}: other system calls end it with one line", calls, g)
+        if way == "kvm":
+            check(f"{way}: an image that ends its reader is not read again with rights", judge, g)
+        check(f"{way}: the children end with it", end_together, g)
+finish()

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The observer looks into one process, whoever asks it and however. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/door.h"
+#include "base/io.h"
+#include "base/observer.h"
+
+#define PAGE 4096u
+
+static pid_t watched;
+static char *memory; /* two pages in both processes; what follows is not mapped */
+
+static int keep_rights(struct uni_err *err)
+{
+	(void)err;
+	return 0;
+}
+
+static int begin_observer(void **state)
+{
+	struct uni_err err = { 0 };
+
+	(void)state;
+	memory = mmap(
+		NULL, (size_t)3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED || munmap(memory + (size_t)2 * PAGE, PAGE) != 0)
+		return -1;
+	watched = fork();
+	if (watched == 0) {
+		memset(memory, 'w', (size_t)2 * PAGE);
+		memory[PAGE] = 'x';
+		(void)raise(SIGSTOP);
+		for (;;)
+			(void)pause();
+	}
+	if (waitpid(watched, NULL, WUNTRACED) != watched)
+		return -1;
+	return uni_observer_begin(watched, keep_rights, &err);
+}
+
+static int end_watched(void **state)
+{
+	(void)state;
+	(void)kill(watched, SIGKILL);
+	return waitpid(watched, NULL, 0) == watched ? 0 : -1;
+}
+
+static const char *path_of(int pid, const char *what)
+{
+	static char path[128];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", pid, what);
+	return path;
+}
+
+static void assert_refused(const char *path, int flags)
+{
+	errno = 0;
+	assert_int_equal(uni_observer_open(path, flags), -1);
+	assert_int_equal(errno, EACCES);
+}
+
+static void opens_files_of_one_process(void **state)
+{
+	static const char *const good[] = { "maps", "stat", "fd", "task", "cwd/.", "exe" };
+	char what[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		int fd = uni_door_openat(AT_FDCWD, path_of(watched, good[i]), O_RDONLY, 0);
+
+		assert_true(uni_observer_has(path_of(watched, good[i])));
+		assert_true(fd >= 0);
+		(void)close(fd);
+	}
+	assert_false(uni_observer_has(path_of(getpid(), "stat")));
+	assert_refused(path_of(getpid(), "stat"), O_RDONLY);
+	assert_refused(path_of(watched, "maps"), O_RDWR);
+	assert_refused(path_of(watched, "../self/stat"), O_RDONLY);
+	assert_refused("/etc/passwd", O_RDONLY);
+	/* The way through the process' own root, or a thread's. */
+	(void)snprintf(what, sizeof(what), "root/proc/%d/stat", getpid());
+	assert_refused(path_of(watched, what), O_RDONLY);
+	(void)snprintf(what, sizeof(what), "task/%d/root/etc/passwd", watched);
+	assert_refused(path_of(watched, what), O_RDONLY);
+}
+
+static void reads_and_links(void **state)
+{
+	char text[64], own[64], exe[256], expected[256];
+	int n = uni_read_small(path_of(watched, "comm"), text, sizeof(text));
+	ssize_t len, want = readlink("/proc/self/exe", expected, sizeof(expected));
+	DIR *d;
+
+	(void)state;
+	assert_int_equal(uni_read_small("/proc/self/comm", own, sizeof(own)), n);
+	assert_string_equal(text, own);
+	len = uni_door_readlinkat(AT_FDCWD, path_of(watched, "exe"), exe, sizeof(exe));
+	assert_int_equal(len, want);
+	assert_memory_equal(exe, expected, (size_t)len);
+	d = uni_door_opendir(path_of(watched, "fd"));
+	assert_non_null(d);
+	assert_true(uni_door_readlinkat(dirfd(d), "0", exe, sizeof(exe)) > 0);
+	assert_int_equal(uni_door_readlinkat(dirfd(d), "../exe", exe, sizeof(exe)), -1);
+	(void)closedir(d);
+}
+
+static void copies_memory(void **state)
+{
+	char buf[8] = "";
+	struct iovec local[] = { { buf, 3 }, { buf + 3, 5 } };
+	struct iovec remote[] = { { memory + PAGE - 1, 4 }, { memory, 4 } };
+	struct iovec beyond[] = { { memory + 2 * PAGE - 2, 2 }, { memory + 2 * PAGE, 6 } };
+
+	(void)state;
+	assert_int_equal(uni_observer_copy(watched, local, 2, remote, 2), 8);
+	assert_memory_equal(buf, "wxwwwwww", 8);
+	memset(buf, 0, sizeof(buf));
+	assert_int_equal(uni_observer_copy(watched, local, 2, beyond, 2), 2);
+	assert_memory_equal(buf, "ww\0\0\0\0\0\0", 8);
+	assert_int_equal(uni_observer_copy(watched, local, 2, beyond + 1, 1), -1);
+	assert_int_equal(errno, EFAULT);
+}
+
+static void makes_few_events_and_maps(void **state)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr) };
+	struct uni_observer_map map = {
+		.name = "m", .type = BPF_MAP_TYPE_PROG_ARRAY, .key = 4, .value = 4, .nr = 1
+	};
+
+	(void)state;
+	assert_int_equal(uni_observer_perf_event(&attr, watched), -1);
+	assert_int_equal(errno, EACCES);
+	attr.type = PERF_TYPE_SOFTWARE;
+	assert_int_equal(uni_observer_perf_event(&attr, getpid()), -1);
+	assert_int_equal(errno, ESRCH);
+	assert_int_equal(uni_observer_map_create(&map), -1);
+	assert_int_equal(errno, EACCES);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(opens_files_of_one_process),
+		cmocka_unit_test(reads_and_links),
+		cmocka_unit_test(copies_memory),
+		cmocka_unit_test(makes_few_events_and_maps),
+	};
+
+	return cmocka_run_group_tests(tests, begin_observer, end_watched);
+}
