@@ -3,7 +3,8 @@
  * Reading a guest's trace rings (uniscope/trace_abi.h) while the guest writes them. Nothing is
  * written to the guest. Sub-buffers are copied, then validated, then passed on: later writes of the
  * guest change nothing. A malicious guest can only spoil its own trace: the geometry is read once,
- * and the size of the ring bounds the work per poll.
+ * and the size of the ring bounds the work per poll. The guest's memory bounds the rings: they are
+ * apart, and together not larger.
  */
 #ifndef UNI_TRACE_RING_H
 #define UNI_TRACE_RING_H
@@ -25,6 +26,7 @@ struct uni_ring_source {
 	/* Optional: an aligned word by an acquire load, of memory that is mapped here. NULL:
 	 * read(), and a fence after it. */
 	int (*load)(void *ctx, uint64_t va, uint64_t *ret);
+	uint64_t memory_bytes; /* the guest has no more; 0: not known */
 };
 
 struct uni_ring; /* opaque */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,40 @@ static int check_head(const struct uni_trace_head *h, struct uni_err *err)
 		return uni_err_set(err, UNI_EFORMAT, "trace ring of %u CPUs (1 to %d are possible)",
 			h->nr_cpus, UNI_RING_CPUS_MAX);
 	return 0;
+}
+
+static uint64_t ring_bytes(const struct uni_ring_cpu *c)
+{
+	return c->nr_subs * UNI_TRACE_SUB_SIZE;
+}
+
+/* Page tables can show the same memory many times: only its real size is a bound. */
+static int check_sizes(const struct uni_ring *r, struct uni_err *err)
+{
+	const uint64_t have = r->source.memory_bytes;
+	uint64_t sum = 0; /* cannot wrap: UNI_RING_CPUS_MAX times UNI_RING_SUBS_MAX */
+
+	for (unsigned i = 0; i < r->info.nr_cpus; i++) {
+		const struct uni_ring_cpu *a = &r->cpu[i];
+
+		sum += ring_bytes(a);
+		for (unsigned k = 0; k < i; k++) {
+			const struct uni_ring_cpu *b = &r->cpu[k];
+
+			if (uni_range_has(a->base, ring_bytes(a), b->base) ||
+				uni_range_has(b->base, ring_bytes(b), a->base))
+				return uni_err_set(err, UNI_EFORMAT,
+					"the trace rings of CPU %u and CPU %u are at the same "
+					"place",
+					k, i);
+		}
+	}
+	if (have == 0 || sum <= have)
+		return 0;
+	return uni_err_set(err, UNI_EFORMAT,
+		"the guest states trace rings of %" PRIu64 " MiB, but its memory has %" PRIu64
+		" MiB",
+		sum >> 20, have >> 20);
 }
 
 static int open_cpu(struct uni_ring *r, unsigned i, uint64_t rings, struct uni_err *err)
@@ -88,6 +123,8 @@ int uni_ring_open(const struct uni_ring_source *source, uint64_t head, struct un
 	memcpy(r->info.kinds, h.kinds, sizeof(h.kinds));
 	for (unsigned i = 0; i < h.nr_cpus && rc == 0; i++)
 		rc = open_cpu(r, i, h.rings, err);
+	if (rc == 0)
+		rc = check_sizes(r, err);
 	if (rc != 0) {
 		uni_ring_close(r);
 		return rc;

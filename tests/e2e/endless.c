@@ -29,18 +29,21 @@ static struct uni_trace_hooks hooks;
 int main(void)
 {
 	const struct timespec nap = { .tv_nsec = 1000000 };
-	struct uni_trace_sub *sub = mmap((void *)BASE, UNI_TRACE_SUB_SIZE, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	struct uni_trace_sub *sub[NR_CPUS];
 
-	if (sub == MAP_FAILED)
-		return 1;
-	sub->begin_seq = NR_SUBS << 8;
-	sub->open_bytes = UNI_TRACE_SUB_HEAD - UNI_TRACE_SUB_SIZE;
 	for (unsigned i = 0; i < NR_CPUS; i++) {
-		cpu[i].wptr = BASE + UNI_TRACE_SUB_HEAD;
+		const uint64_t base = BASE + i * NR_SUBS * UNI_TRACE_SUB_SIZE;
+
+		sub[i] = mmap((void *)base, UNI_TRACE_SUB_SIZE, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+		if (sub[i] == MAP_FAILED)
+			return 1;
+		sub[i]->begin_seq = NR_SUBS << 8;
+		sub[i]->open_bytes = UNI_TRACE_SUB_HEAD - UNI_TRACE_SUB_SIZE;
+		cpu[i].wptr = base + UNI_TRACE_SUB_HEAD;
 		cpu[i].self = (uint64_t)(uintptr_t)&cpu[i];
 		ring[i].cpu = (uint64_t)(uintptr_t)&cpu[i];
-		ring[i].base = BASE;
+		ring[i].base = base;
 		ring[i].nr_subs = NR_SUBS;
 	}
 	uni_trace_head.rings = (uint64_t)(uintptr_t)ring;
@@ -50,7 +53,8 @@ int main(void)
 	(void)fflush(stdout);
 	for (;;) {
 		atomic_thread_fence(memory_order_seq_cst);
-		*(volatile uint64_t *)&sub->begin_seq += NR_SUBS;
+		for (unsigned i = 0; i < NR_CPUS; i++)
+			*(volatile uint64_t *)&sub[i]->begin_seq += NR_SUBS;
 		(void)nanosleep(&nap, NULL);
 	}
 }
