@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * diff [PAIRS]: how often `uniscope diff` is right about simulated recordings, whose true shares
- * are known (tests/unit/diff_sim.h).
+ * diff [PAIRS [SEED]]: how often `uniscope diff` is right about simulated recordings, whose true
+ * shares are known (tests/unit/diff_sim.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +13,12 @@
 static const double holds[] = { 0.2, 1, 5, 20 };
 static const size_t sizes[] = { 1000, 5000, 10000 };
 
-static int print_line(const struct diff_sim *sim)
+static int print_line(struct diff_sim *sim, uint64_t seed)
 {
 	struct diff_sim_counts c;
 	double pairs = (double)sim->pairs;
 
+	sim->seed = seed;
 	if (diff_sim_run(sim, &c) != 0) {
 		(void)fputs("diff: out of memory\n", stderr);
 		return 1;
@@ -32,11 +33,12 @@ static int print_line(const struct diff_sim *sim)
 
 int main(int argc, char **argv)
 {
-	uint64_t pairs = 2000;
+	uint64_t pairs = 2000, seed = 0;
 	int rc = 0;
 
-	if (argc > 1 && !uni_parse_u64(argv[1], &pairs)) {
-		(void)fputs("usage: diff [PAIRS]\n", stderr);
+	if ((argc > 1 && !uni_parse_u64(argv[1], &pairs)) ||
+		(argc > 2 && !uni_parse_u64(argv[2], &seed))) {
+		(void)fputs("usage: diff [PAIRS [SEED]]\n", stderr);
 		return 2;
 	}
 
@@ -45,19 +47,25 @@ int main(int argc, char **argv)
 	for (size_t h = 0; h < sizeof(holds) / sizeof(holds[0]); h++) {
 		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 			rc |= print_line(&(struct diff_sim){ .samples = sizes[i],
-				.runs = 1,
-				.hold = holds[h],
-				.slower = 1,
-				.pairs = pairs });
+						 .runs = 1,
+						 .hold = holds[h],
+						 .slower = 1,
+						 .pairs = pairs },
+				seed);
 	}
 	for (size_t runs = 3; runs <= 10; runs += 7)
-		rc |= print_line(&(struct diff_sim){
-			.samples = 10000, .runs = runs, .hold = 1, .slower = 1, .pairs = pairs });
+		rc |= print_line(&(struct diff_sim){ .samples = 10000,
+					 .runs = runs,
+					 .hold = 1,
+					 .slower = 1,
+					 .pairs = pairs },
+			seed);
 	for (int percent = 5; percent <= 30; percent += 5)
 		rc |= print_line(&(struct diff_sim){ .samples = 5000,
-			.runs = 1,
-			.hold = 0.2,
-			.slower = 1 + percent / 100.0,
-			.pairs = pairs });
+					 .runs = 1,
+					 .hold = 0.2,
+					 .slower = 1 + percent / 100.0,
+					 .pairs = pairs },
+			seed);
 	return rc;
 }

@@ -3,7 +3,7 @@
  * Simulated recordings with known shares, compared as `uniscope diff` compares them: for a unit
  * test and for bench/diff.c. The guest holds each of twelve functions for an exponential time. Its
  * mean is `hold` in periods of the sampler, so that neighbouring samples correlate as exp(-1/hold).
- * The random numbers always begin alike.
+ * The same seed gives the same numbers.
  */
 #ifndef UNI_TESTS_DIFF_SIM_H
 #define UNI_TESTS_DIFF_SIM_H
@@ -23,6 +23,7 @@ struct diff_sim {
 	size_t runs;	/* a side; 0 means 1 */
 	size_t pairs;
 	double tolerance; /* 0: 5 points */
+	uint64_t seed;
 };
 
 struct diff_sim_counts {
@@ -123,7 +124,7 @@ static inline int diff_sim_run(const struct diff_sim *sim, struct diff_sim_count
 		.tolerance = sim->tolerance > 0 ? sim->tolerance : 0.05 };
 
 	*ret = (struct diff_sim_counts){ 0 };
-	diff_sim_state = 1;
+	diff_sim_state = sim->seed + 1;
 	for (size_t i = 0; i < sim->pairs; i++) {
 		struct uni_diff_sides *d = uni_diff_create(nr_runs);
 		struct uni_diff_result r;
