@@ -19,6 +19,7 @@
 #include "app/term.h"
 #include "app/threads.h"
 #include "app/watches.h"
+#include "app/workload.h"
 #include "config.h"
 #include "sampling/sampler.h"
 #include "recording/folder.h"
@@ -46,6 +47,7 @@ struct run {
 	atomic_uint_least64_t next_progress_ns;
 	struct uni_follow *follow;     /* NULL: without --follow */
 	uint64_t before_ns, before_nr; /* of the run's parts so far: how long, how many samples */
+	struct uni_workload workload;
 	size_t nr;
 	struct uni_sampler_job *job; /* nr, as the parts */
 	struct part *part;
@@ -122,6 +124,7 @@ static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t e
 	uint64_t samples = run->before_nr, missed = 0;
 	char guests[32] = "", length[32] = "";
 
+	uni_workload_go(&run->workload);
 	uni_signals_suspend(&run->gate);
 	atomic_store(&part->samples, st->weight);
 	atomic_store(&part->missed, st->skipped + st->lost);
@@ -306,7 +309,8 @@ static int end_session(struct run *run, struct uni_err *err)
 			.nr_watch = run->part[i].watches.nr,
 			.failed = run->job[i].rc != 0 ? run->job[i].err.msg : NULL,
 			.gap = run->follow != NULL ? run->follow->gap : NULL,
-			.nr_gap = run->follow != NULL ? run->follow->nr_gap : 0 };
+			.nr_gap = run->follow != NULL ? run->follow->nr_gap : 0,
+			.work = &run->workload.work };
 	return uni_recorder_close(run->rec, result, run->nr, err);
 }
 
@@ -404,9 +408,12 @@ static void follow_on(struct run *run)
 static int sample_and_write(struct run *run, const char *path, struct uni_err *err)
 {
 	const struct uni_record_args *args = run->args;
-	int rc = begin_session(run, path, err), rc2;
+	int rc, rc2;
 	bool drop = false;
 
+	rc = args->command != NULL ? uni_workload_prepare(&run->workload, args->command, err) : 0;
+	if (rc == 0)
+		rc = begin_session(run, path, err);
 	if (rc == 0) {
 		uni_sampler_run_all(run->job, run->nr);
 		if (run->follow != NULL && run->job[0].rc == 0)
@@ -414,6 +421,11 @@ static int sample_and_write(struct run *run, const char *path, struct uni_err *e
 		if (!args->quiet)
 			uni_progress_end();
 		rc = result_of(run, err);
+	}
+	rc2 = uni_workload_finish(&run->workload, rc == 0 ? err : NULL);
+	if (rc == 0) {
+		rc = rc2;
+		drop = rc != 0;
 	}
 	if (rc == 0 && args->judge != NULL) {
 		rc = args->judge(args->ctx, &run->job[0].stats, err);

@@ -12,6 +12,8 @@
 struct uni_record_args {
 	double frequency;
 	double duration;
+	bool duration_given;
+	char *const *command; /* that runs meanwhile, and ends the recording; NULL: none */
 	const char *output;
 	bool overwrite;
 	bool no_jitter;
@@ -49,8 +51,8 @@ struct uni_record_args {
 	{ 'F', "frequency", UNI_OPT_DOUBLE, &(a).frequency, "HZ",                                  \
 		"samples per second of each vCPU (default 99)", NULL, NULL },                      \
 		{ 'd', "duration", UNI_OPT_DOUBLE, &(a).duration, "SECONDS",                       \
-			"how long; 0 records until Ctrl-C (default 10)", NULL, NULL, 'T',          \
-			"time" },                                                                  \
+			"how long; 0 records until Ctrl-C (default 10)", NULL,                     \
+			&(a).duration_given, 'T', "time" },                                        \
 		{ 'o', "output", UNI_OPT_STR, &(a).output, "NAME",                                 \
 			"session folder to write (default: the guest's name.uniscope, numbered)",  \
 			"FILE", NULL },                                                            \

@@ -66,21 +66,28 @@ static int check_follow(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	return 0;
 }
 
-/* perf and others run a command that is given there. */
-static int refuse_command(const char *word, struct uni_err *err)
+/* A command ends the recording, unless -d does so before. */
+static int choose_command(char *const *rest, struct uni_err *err)
 {
-	return uni_err_set(err, UNI_EUSAGE,
-		"-- %s: record runs no command. It records a running guest for "
-		"-d SECONDS; `uniscope run` boots a guest",
-		word);
+	if (rest == NULL)
+		return 0;
+	if (rest[0] == NULL)
+		return uni_err_set(
+			err, UNI_EUSAGE, "give the command to run behind --, or leave it out");
+	if (o.follow)
+		return uni_err_set(err, UNI_EUSAGE,
+			"--follow cannot be combined with a command: what it asked of a guest "
+			"that is gone is not known");
+	o.rec.command = rest;
+	if (!o.rec.duration_given)
+		o.rec.duration = 0;
+	return 0;
 }
 
 static int check_record_operands(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	int rc = 0;
 
-	if (ctx->rest != NULL && ctx->rest[0] != NULL)
-		return refuse_command(ctx->rest[0], err);
 	if (o.all ? ctx->nr_operands != 0 : ctx->nr_operands == 0)
 		return uni_err_set(err, UNI_EUSAGE,
 			"usage: uniscope record [OPTIONS] TARGET... (or --all, without one)");
@@ -88,6 +95,8 @@ static int check_record_operands(const struct uni_cmd_ctx *ctx, struct uni_err *
 		return uni_err_set(err, UNI_EUSAGE, "--save-replay is for one guest");
 	if (o.follow)
 		rc = check_follow(ctx, err);
+	if (rc == 0)
+		rc = choose_command(ctx->rest, err);
 	if (rc != 0)
 		return rc;
 	if (o.wait < 0 || o.wait > 1e7)
@@ -172,7 +181,7 @@ static int run_record(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 const struct uni_cmd uni_cmd_record = {
 	.name = "record",
-	.operands = "TARGET...",
+	.operands = "TARGET... [-- COMMAND...]",
 	.summary = "sample the call chains of a running guest into a session",
 	.details = "Attaches to the guest, takes the call chain of each vCPU at regular "
 		   "times, and writes a\n"
@@ -181,16 +190,20 @@ const struct uni_cmd uni_cmd_record = {
 		   "Ctrl-C, or with the guest. Several guests are recorded at once into one "
 		   "session, each\n"
 		   "separately. A message names a guest that cannot be attached, and the "
-		   "others go on.",
+		   "others go on.\n"
+		   "With COMMAND, for example a load generator, the recording begins before it and "
+		   "ends with it.\n"
+		   "`uniscope diff` then compares the time of the whole command.",
 	.examples = "  uniscope record kvm:pid=4121 -d 30\n"
 		    "  uniscope record gdb:unix=/run/q.sock -e app.elf -F 499\n"
 		    "  uniscope record web1 -o web1.uniscope\n"
 		    "  uniscope record web1 --follow -d 0\n"
 		    "  uniscope record web1 --exits -F 0 -d 5\n"
+		    "  uniscope record web1 -o old-1.uniscope -- ab -n 10000 http://10.0.0.2/\n"
 		    "  uniscope record --all -F 99 -d 60",
 	.min_operands = 0,
 	.max_operands = SIZE_MAX,
-	.refuses_rest = true,
+	.takes_rest = true,
 	.options = list_record_options,
 	.run = run_record,
 };

@@ -130,7 +130,8 @@ void uni_help_command(const struct uni_called *called, FILE *out)
 		name, sizeof(name), "%s%s%s", called->old ? "compat " : "", called->above, c->name);
 	(void)fprintf(out, "uniscope %s: %s\n\nusage: uniscope %s %s%s%s%s\n", name, c->summary,
 		name, c->sub != NULL ? "COMMAND" : "[OPTIONS]", c->operands[0] != '\0' ? " " : "",
-		c->operands, c->takes_rest ? " [-- ARGS...]" : "");
+		c->operands,
+		c->takes_rest && strstr(c->operands, "-- ") == NULL ? " [-- ARGS...]" : "");
 	if (c->details != NULL)
 		(void)fprintf(out, "\n%s\n", c->details);
 	if (c->sub != NULL) {

@@ -64,7 +64,7 @@ static int parse_and_run(
 		return UNI_EXIT_FAILED;
 	opts = c->options();
 	rc = uni_options_parse(opts, argc, argv, operands, &ctx.nr_operands,
-		c->takes_rest || c->refuses_rest ? &ctx.rest : NULL, err);
+		c->takes_rest ? &ctx.rest : NULL, err);
 	if (rc == 0 && (ctx.nr_operands < c->min_operands || ctx.nr_operands > c->max_operands))
 		rc = uni_err_set(err, UNI_EUSAGE,
 			"usage: uniscope %s%s%s [OPTIONS] %s (see --help)",

@@ -412,6 +412,8 @@ static void take_result(struct uni_recorder *r, uint32_t guest, const struct uni
 		g->meta.nr_gap = uni_min(from->nr_gap, (uint32_t)UNI_GAPS_MAX);
 		for (uint32_t i = 0; i < g->meta.nr_gap; i++)
 			g->meta.gap[i] = from->gap[i];
+		if (from->work != NULL)
+			g->meta.work = *from->work;
 	}
 	g->meta.nr_vcpus = uni_max(g->meta.nr_vcpus, uni_writer_nr_vcpus(r->writer, guest));
 	g->stats.nr_times = uni_min(g->stats.nr_times, g->meta.nr_vcpus);

@@ -125,6 +125,13 @@ struct uni_record_gap {
 	uint64_t weight, pauses; /* its samples; how often the guest was paused for them */
 };
 
+/* A command that ran while the guests were recorded: what was asked of them is known. */
+struct uni_record_work {
+	char command[1024]; /* its words, cleaned; "" there was none */
+	uint64_t begin_ns, end_ns;
+	int status; /* exit status, or 128 and its signal */
+};
+
 /* One guest of a session. The members from `frequency` on belong to the run and are the same for
  * all guests. */
 struct uni_record_meta {
@@ -157,6 +164,7 @@ struct uni_record_meta {
 	char command[1024];
 	bool aggregate;		       /* counts without times: an import */
 	char unit[32];		       /* what weights count, "" = samples */
+	struct uni_record_work work;   /* known when the session is closed */
 	struct uni_record_trace trace; /* of functions; nr_cpus 0: there is none */
 };
 
@@ -269,6 +277,7 @@ struct uni_guest_result {
 	const char *failed; /* why it could not be recorded; NULL: it was */
 	const struct uni_record_gap *gap;
 	uint32_t nr_gap;
+	const struct uni_record_work *work; /* NULL: none */
 };
 
 /*

@@ -16,6 +16,10 @@ const char *uni_session_parse_threads(const json_t *guest, struct uni_session_gu
 /* The same for the times in which it was not there: see uni_record_put_gaps(). */
 const char *uni_session_parse_gaps(const json_t *guest, struct uni_record_meta *ret);
 
+/* A member of the run: the command that ran meanwhile. */
+void uni_session_put_work(struct uni_json *j, const struct uni_record_work *w);
+const char *uni_session_parse_work(const json_t *root, struct uni_record_work *ret);
+
 /* The same for function tracing; ret->uuid is set. */
 void uni_session_put_trace(struct uni_json *j, const struct uni_record_trace *t);
 const char *uni_session_parse_trace(const json_t *guest, struct uni_session_guest *ret);

@@ -380,7 +380,7 @@ static const char *parse_run(struct src *s, struct uni_record_meta *run)
 	run->frequency = get_double(s, "frequency_hz");
 	run->realtime_offset_ns = get_u64(&clock, "realtime_offset_ns");
 	merge_bad(s, &clock);
-	return s->bad;
+	return s->bad != NULL ? s->bad : uni_session_parse_work(s->obj, &run->work);
 }
 
 static const char *parse_guests(

@@ -246,6 +246,7 @@ static void put_session(struct uni_json *j, struct uni_strbuf *b, const struct u
 	uni_json_kv(bool, j, "aggregate", run->aggregate);
 	put_text(j, "unit", run->unit);
 	put_clock(j, run);
+	uni_session_put_work(j, &run->work);
 	uni_json_key(j, "guests");
 	uni_json_array(j);
 	for (uint32_t i = 0; i < s->nr_guests; i++)

@@ -265,7 +265,8 @@ check "a Perfetto trace is no empty profile" says 'a Perfetto trace begins like 
 check "serve looks at a file before it serves" sh -c '! timeout 20 "$1" serve "$2" >"$3" 2>&1 && ! grep serving "$3" &&
 	grep "is no session" "$3"' sh "$U" "$T/none.txt" "$T/served"
 check "findings of samples: there is no trace" says 'holds samples and no trace' "$U" trace findings "$T/imp.uniscope"
-check "record runs no command: exit 2" exits 2 "$U" record 1 -d 2 -- sleep 1
-check "and says so" says 'record runs no command' "$U" record 1 -d 2 -- sleep 1
+check "record -- without a command: exit 2" exits 2 "$U" record 1 -d 2 --
+check "and says what is missing" says 'give the command to run behind --' "$U" record 1 -d 2 --
+check "--follow and a command: exit 2" exits 2 "$U" record web1 --follow -- sleep 1
 
 echo "1..$n"

@@ -160,6 +160,32 @@ print(names)
 sys.exit("hot_work" not in names or "app_main" not in names)' "$T/top.json"
 }
 
+# A command that runs meanwhile: it begins after the sampling does, and ends it.
+works() {
+	timeout 120 "$U" record "proc:pid=$pid" -q -o "$T/w.uniscope" -- sh -c 'date +%s >"$1/ran"' sh "$T" &&
+		test -s "$T/ran" && python3 - "$T/w.uniscope/session.json" <<'P'
+import json, sys
+s = json.load(open(sys.argv[1]))
+w, st = s["work"], s["statistics"]
+print(w, st["begin_ns"], st["end_ns"])
+assert w["status"] == 0 and w["command"].startswith("sh -c date +%s"), w
+assert st["begin_ns"] <= w["begin_ns"] < w["end_ns"] <= st["end_ns"], (w, st)
+P
+}
+fails() {
+	timeout 120 "$U" record "proc:pid=$pid" -q -o "$T/f.uniscope" -- sh -c 'exit 7' 2>"$T/said" &&
+		cat "$T/said" && grep -q 'failed (status 7)' "$T/said" && grep -q '"status": *7' "$T/f.uniscope/session.json"
+}
+outlived() { # what the command asks for is over with the recording
+	timeout 120 "$U" record "proc:pid=$pid" -q -d 0.3 -o "$T/f.uniscope" --overwrite -- sleep 1000 2>"$T/said" &&
+		cat "$T/said" && grep -q 'it gets SIGTERM' "$T/said" && grep -q '"status": *143' "$T/f.uniscope/session.json"
+}
+unknown_command() {
+	timeout 120 "$U" record "proc:pid=$pid" -q -o "$T/x.uniscope" -- /nonexistent/load 2>"$T/said" && return 1
+	cat "$T/said"
+	grep -q "cannot run '/nonexistent/load': No such file" "$T/said" && [ ! -e "$T/x.uniscope" ]
+}
+
 runs_on() {
 	before=$(cut -d' ' -f14 "/proc/$pid/stat")
 	for _ in $(seq 30); do
@@ -404,6 +430,10 @@ if [ "$ways" != stop ]; then
 	check 'top' top
 fi
 check 'top, by stopping' top --method pause
+check 'a command that runs meanwhile is what the session is about' works
+check 'a command that fails: the session says so' fails
+check 'a command that outlives the recording ends with it' outlived
+check 'a command that is not there leaves no session' unknown_command
 check '--aggregate is refused' refused 'aggregate counts in' --aggregate
 check '--exits is refused' refused 'VM exits cannot be seen' --exits
 check '--method bpf is refused' refused 'is for kvm: targets' --method bpf
