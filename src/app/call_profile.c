@@ -9,12 +9,13 @@
 #include "profile/copy.h"
 
 int uni_call_profile_make(const struct uni_timeline *tl, bool count, bool per_thread,
-	struct uni_profile **ret, struct uni_profile_calls *added_ret, struct uni_err *err)
+	const struct uni_profile_calls_watch *watch, struct uni_profile **ret,
+	struct uni_profile_calls *added_ret, struct uni_err *err)
 {
 	struct uni_profile *p = uni_profile_create();
 	int rc = p == NULL    ? -UNI_ENOMEM
 		 : per_thread ? uni_profile_add_calls_by_thread(p, tl, count, added_ret)
-			      : uni_profile_add_calls(p, tl, count, NULL, added_ret);
+			      : uni_profile_add_calls(p, tl, count, watch, added_ret);
 
 	if (rc == 0)
 		rc = uni_profile_finish(p);
@@ -37,8 +38,8 @@ static int make_one_profile(const struct uni_source_args *args, bool count,
 	if (rc == 0)
 		rc = uni_calls_args_check(args, err);
 	if (rc == 0)
-		rc = uni_call_profile_make(
-			uni_call_source_get(s), count, args->build.per_thread, &p, &added, err);
+		rc = uni_call_profile_make(uni_call_source_get(s), count, args->build.per_thread,
+			NULL, &p, &added, err);
 	if (rc == 0)
 		uni_call_source_note(s);
 	if (rc == 0 && added.calls == 0)

@@ -9,7 +9,8 @@
 
 /* The functions of a timeline, to its end; per_thread: as of samples. The caller's to destroy. */
 int uni_call_profile_make(const struct uni_timeline *tl, bool count, bool per_thread,
-	struct uni_profile **ret, struct uni_profile_calls *added_ret, struct uni_err *err);
+	const struct uni_profile_calls_watch *watch, struct uni_profile **ret,
+	struct uni_profile_calls *added_ret, struct uni_err *err);
 
 /* by: the value of --calls; "" for times, or for numbers if one of the traces has no times. Losses
  * in the traces are reported on stderr. A trace without calls is refused. */

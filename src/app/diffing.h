@@ -3,7 +3,7 @@
 #ifndef UNI_APP_DIFFING_H
 #define UNI_APP_DIFFING_H
 
-#include "app/source.h"
+#include "app/diff_run.h"
 #include "diff/compare.h"
 #include "diff/show.h"
 
@@ -15,16 +15,19 @@ struct uni_diffing_side {
 struct uni_diffing_args {
 	struct uni_source_args src; /* path is not used */
 	const char *of;		    /* NULL: time */
+	const char *per;	    /* NULL: the command that all were recorded with, or nothing */
 	struct uni_diffing_side side[UNI_SIDES];
 };
 
 struct uni_diffing {
 	struct uni_diff_sides *d;
 	struct uni_diff_show show; /* all but r and limits */
+	char *per;		   /* owned: show.per */
+	char kind;		   /* 's' samples are compared, 'c' calls; 0: not known yet */
 };
 
 /* Words of --of, for completion. */
-#define UNI_DIFFING_OF "time wall waiting exits"
+#define UNI_DIFFING_OF "time wall waiting exits calls"
 
 int uni_diffing_open(
 	const struct uni_diffing_args *args, struct uni_diffing *ret, struct uni_err *err);

@@ -228,7 +228,7 @@ static int add_up(const struct uni_exporting *x, struct one *o, bool count, stru
 {
 	struct uni_profile_calls added;
 	int rc = uni_call_profile_make(
-		o->view.timeline, count, x->src.build.per_thread, &o->tree, &added, err);
+		o->view.timeline, count, x->src.build.per_thread, NULL, &o->tree, &added, err);
 
 	o->view.profile = o->tree;
 	return rc;

@@ -28,9 +28,14 @@ static const struct uni_opt *list_diff_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 0, "of", UNI_OPT_STR, &o.args.of, "WHAT",
-			"what is compared: time on a CPU (the default), wall (also idle, the "
-			"host's and stolen time), waiting (threads on no vCPU), exits (number)",
+			"compare time on a CPU (the default), wall (also idle, the host's and "
+			"stolen time), waiting (threads on no vCPU), exits or calls (their number)",
 			UNI_DIFFING_OF, NULL },
+		{ 0, "per", UNI_OPT_STR, &o.args.per, "WORK",
+			"the work that is known, so that the total can grow. run: each recording "
+			"did the same (the default for `record TARGET -- COMMAND`). 'call GLOB': "
+			"calls of a function, in a trace. 'exit GLOB': VM exits of a kind",
+			"run call exit", NULL },
 		{ 0, "threshold", UNI_OPT_DOUBLE, &o.threshold, "POINTS",
 			"smaller changes of a share, in percentage points, are no changes "
 			"(default 1)",
@@ -39,9 +44,9 @@ static const struct uni_opt *list_diff_options(void)
 			"\"the same\" is said if no share can have moved by more (default 5)", NULL,
 			NULL },
 		{ 0, "fail-if", UNI_OPT_LIST, &o.fail_if, "CONDITION",
-			"such as 'function GLOB +2pp'. The status is 4 only if the self or total "
-			"share of "
-			"such a function grew by so many points; may be given several times",
+			"such as 'function GLOB +2pp', or 'total +5%' of known work. The status "
+			"is 4 only if such a share, or the total, grew by so much; may be given "
+			"several times",
 			NULL, NULL },
 		{ 'n', "max", UNI_OPT_U64, &o.max_rows, "N",
 			"functions to list at most; 0 lists all (default 20)", NULL, NULL },
@@ -133,6 +138,22 @@ static int status_of_conditions(const struct uni_diffing *x, const struct uni_di
 					       : UNI_EXIT_OK;
 }
 
+/* The work is known once the recordings were read. */
+static int check_conditions(const struct uni_diff_result *r, struct uni_err *err)
+{
+	for (size_t i = 0; i < o.nr_conditions; i++) {
+		if (o.condition[i].glob == NULL && !r->has_work)
+			return uni_err_set(err, UNI_EUSAGE,
+				"--fail-if '%s': the recordings do not tell how much work was "
+				"done, "
+				"so only shares can grow. Give --per, or 3 recordings of each "
+				"side, "
+				"made by `record TARGET -- COMMAND`",
+				o.condition[i].text);
+	}
+	return 0;
+}
+
 static int print_diff(const struct uni_diff_show *show, struct uni_err *err)
 {
 	struct uni_sink *out;
@@ -149,9 +170,9 @@ static int print_diff(const struct uni_diff_show *show, struct uni_err *err)
 
 static int status_of(enum uni_verdict v)
 {
-	return v == UNI_VERDICT_SLOWER	 ? EXIT_SLOWER
-	       : v == UNI_VERDICT_UNSURE ? EXIT_UNSURE
-					 : UNI_EXIT_OK;
+	return v == UNI_VERDICT_SLOWER || v == UNI_VERDICT_LARGER ? EXIT_SLOWER
+	       : v == UNI_VERDICT_UNSURE			  ? EXIT_UNSURE
+								  : UNI_EXIT_OK;
 }
 
 static int compare_sides(struct uni_diffing *x, const struct uni_diff_limits *limits,
@@ -162,6 +183,11 @@ static int compare_sides(struct uni_diffing *x, const struct uni_diff_limits *li
 
 	if (uni_diff_compare(x->d, limits, &r) != 0)
 		return uni_err_nomem(err);
+	rc = check_conditions(&r, err);
+	if (rc != 0) {
+		uni_diff_result_deinit(&r);
+		return rc;
+	}
 	x->show.r = &r;
 	x->show.limits = limits;
 	x->show.max_rows = o.max_rows;
@@ -206,12 +232,13 @@ const struct uni_cmd uni_cmd_diff = {
 	.takes_rest = true,
 	.summary = "compare two recordings: what changed, and how sure that is",
 	.details = "OLD and NEW are session folders, or files in a format that `uniscope import` "
-		   "reads. Exit status: 0 the same, or only smaller shares; 3 cannot tell; 4 a "
-		   "function takes a larger share.",
+		   "reads. Exit status: 0 the same, faster, or only smaller shares; 3 cannot tell; "
+		   "4 slower, or a function takes a larger share.",
 	.examples = "  uniscope diff old.uniscope new.uniscope\n"
 		    "  uniscope diff --all --of exits old.uniscope new.uniscope\n"
 		    "  uniscope diff --fail-if 'function tcp_* +2pp' old.uniscope new.uniscope\n"
-		    "  uniscope diff old-*.uniscope -- new-*.uniscope\n"
+		    "  uniscope diff --fail-if 'total +5%' old-*.uniscope -- new-*.uniscope\n"
+		    "  uniscope diff --per 'call handle_request' old.uniscope new.uniscope\n"
 		    "  uniscope diff --json old.folded new.folded",
 	.min_operands = 1,
 	.max_operands = SIZE_MAX,

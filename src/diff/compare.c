@@ -10,6 +10,8 @@
 
 /* Part of the error budget for self values; totals mostly repeat what their callees say. */
 #define SELF_BUDGET 0.8
+/* The time of known work is one test among those of all functions, with this part of the budget. */
+#define WHOLE_BUDGET 0.3
 /* "The same" is found with a probability of 90 %: normal quantiles of 97.5 % and 95 %. */
 #define SAME_SE (1.960 + 1.645)
 
@@ -79,13 +81,49 @@ static void row_add(struct comparing *c, size_t function)
  * How much of the error budget a test gets. A function that becomes slower by a certain part moves
  * its z by the root of its share. So large ones are given more than small ones.
  */
-static double test_weight(const struct uni_change *v)
+static double test_weight(const struct comparing *c, const struct uni_change *v)
 {
 	double share = (v->before.share + v->after.share) / 2;
-
-	double least = fmax(fmin(share, 1 - share), 0);
+	/* A part of known work has no complement. */
+	double least = fmax(c->r->has_work ? share : fmin(share, 1 - share), 0);
 
 	return least * least * sqrt(least);
+}
+
+static void whole_add(struct comparing *c)
+{
+	const struct uni_blocks before = uni_diff_whole(c->d, UNI_BEFORE),
+				after = uni_diff_whole(c->d, UNI_AFTER);
+	const struct uni_corr own = uni_stat_corr(&before, &after);
+	struct uni_diff_value *v = &c->r->whole;
+
+	v->q = 1;
+	c->r->has_work = uni_diff_has_work(c->d);
+	if (!c->r->has_work)
+		return;
+	v->c = uni_stat_change(&before, &after, &own);
+	v->tested = v->c.se > 0;
+	uni_stat_relative(&v->c);
+}
+
+/* Weights of functions add up to what the whole leaves; the whole's is the last. */
+static void spread_weights(const struct comparing *c, const struct test *test, double *w, size_t nr,
+	const double sum[UNI_COLUMNS])
+{
+	double rest = c->r->whole.tested ? 1 - WHOLE_BUDGET : 1;
+
+	for (size_t i = 0; i < nr; i++) {
+		double of_column = test[i].column == UNI_SELF ? SELF_BUDGET : 1 - SELF_BUDGET;
+
+		w[i] *= sum[test[i].column] > 0 ? rest * of_column / sum[test[i].column] : 0;
+	}
+	w[nr] = WHOLE_BUDGET;
+}
+
+static void take_q(struct comparing *c, struct uni_diff_value *v, double q)
+{
+	v->q = q;
+	v->changed = q <= UNI_DIFF_FDR && fabs(v->c.diff) >= c->limits->threshold;
 }
 
 static int test_all(struct comparing *c)
@@ -106,22 +144,17 @@ static int test_all(struct comparing *c)
 			continue;
 		test[nr] = t;
 		p[nr] = v->c.p;
-		w[nr] = test_weight(&v->c);
+		w[nr] = test_weight(c, &v->c);
 		sum[t.column] += w[nr++];
 	}
-	for (size_t i = 0; i < nr; i++)
-		w[i] *= sum[test[i].column] > 0
-				? (test[i].column == UNI_SELF ? SELF_BUDGET : 1 - SELF_BUDGET) /
-					  sum[test[i].column]
-				: 0;
-	if (uni_stat_fdr(p, w, nr, q) != 0)
+	spread_weights(c, test, w, nr, sum);
+	p[nr] = c->r->whole.c.p;
+	if (uni_stat_fdr(p, w, nr + c->r->whole.tested, q) != 0)
 		return -UNI_ENOMEM;
-	for (size_t i = 0; i < nr; i++) {
-		struct uni_diff_value *v = &c->r->row[test[i].row].value[test[i].column];
-
-		v->q = q[i];
-		v->changed = q[i] <= UNI_DIFF_FDR && fabs(v->c.diff) >= c->limits->threshold;
-	}
+	for (size_t i = 0; i < nr; i++)
+		take_q(c, &c->r->row[test[i].row].value[test[i].column], q[i]);
+	if (c->r->whole.tested)
+		take_q(c, &c->r->whole, q[nr]);
 	return 0;
 }
 
@@ -154,9 +187,15 @@ static int row_cmp(const void *a, const void *b)
 static void find_bound(struct comparing *c)
 {
 	struct uni_diff_result *r = c->r;
-	double se = 0;
+	double se = r->has_work ? r->whole.c.se : 0;
 
 	r->bound_row = r->nr;
+	if (r->has_work) {
+		/* The whole alone decides whether it is the same: functions are parts of it. */
+		r->bound = fmax(fabs(r->whole.c.low), fabs(r->whole.c.high));
+		r->more = fmax(1.1, pow(se * SAME_SE / c->limits->tolerance, 2));
+		return;
+	}
 	for (size_t i = 0; i < r->nr; i++) {
 		const struct uni_change *v = &r->row[i].value[UNI_SELF].c;
 		double bound = fmax(fabs(v->low), fabs(v->high));
@@ -206,14 +245,17 @@ static void find_verdict(struct comparing *c)
 	}
 	find_bound(c);
 	r->main_row = find_largest(r, r->nr_larger != 0);
-	if (r->nr_larger != 0)
-		r->verdict = UNI_VERDICT_SLOWER;
+	if (r->whole.changed)
+		r->verdict = r->whole.c.diff > 0 ? UNI_VERDICT_SLOWER : UNI_VERDICT_FASTER;
+	else if (r->nr_larger != 0)
+		r->verdict = UNI_VERDICT_LARGER;
 	else if (r->nr_changed != 0)
-		r->verdict = UNI_VERDICT_CHANGED;
+		r->verdict = UNI_VERDICT_SMALLER;
 	else
-		r->verdict = r->bound <= c->limits->tolerance && r->bound_row < r->nr
-				     ? UNI_VERDICT_SAME
-				     : UNI_VERDICT_UNSURE;
+		r->verdict =
+			r->bound <= c->limits->tolerance && (r->has_work || r->bound_row < r->nr)
+				? UNI_VERDICT_SAME
+				: UNI_VERDICT_UNSURE;
 }
 
 int uni_diff_compare(const struct uni_diff_sides *d, const struct uni_diff_limits *limits,
@@ -228,6 +270,7 @@ int uni_diff_compare(const struct uni_diff_sides *d, const struct uni_diff_limit
 	pool_corr(&c);
 	for (size_t f = 0; f < uni_diff_nr_functions(d); f++)
 		row_add(&c, f);
+	whole_add(&c);
 	if (test_all(&c) != 0) {
 		uni_diff_result_deinit(&r);
 		return -UNI_ENOMEM;

@@ -9,8 +9,10 @@
 
 enum uni_verdict {
 	UNI_VERDICT_SAME,
-	UNI_VERDICT_CHANGED, /* nothing takes a larger share, something takes a smaller one */
-	UNI_VERDICT_SLOWER,  /* a function takes a larger share */
+	UNI_VERDICT_SMALLER, /* nothing takes a larger share, something takes a smaller one */
+	UNI_VERDICT_LARGER,  /* a function takes a larger share, or more time for the same work */
+	UNI_VERDICT_FASTER,  /* the same work takes less, or more */
+	UNI_VERDICT_SLOWER,
 	UNI_VERDICT_UNSURE,
 };
 
@@ -33,6 +35,8 @@ struct uni_diff_row {
 
 struct uni_diff_result {
 	enum uni_verdict verdict;
+	bool has_work;
+	struct uni_diff_value whole; /* if the work is known: relative, c.before.share is 1 */
 	struct uni_diff_row *row; /* those with a value; changed ones first, largest change first */
 	size_t nr, nr_changed;
 	size_t nr_larger, nr_smaller; /* of these */

@@ -5,35 +5,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FORM "a condition is 'function GLOB +NUMBERpp' (percentage points)"
+#define FORM "a condition is 'function GLOB +NUMBERpp' (percentage points) or 'total +NUMBER%%'"
+
+/* "+5%" at the end of text. */
+static bool parse_limit(const char *plus, const char *unit, double *ret)
+{
+	char *end;
+
+	*ret = strtod(plus + 1, &end) / 100;
+	return end != plus + 1 && strcmp(end, unit) == 0 && *ret > 0;
+}
 
 int uni_condition_parse(const char *text, const struct uni_diff_limits *limits,
 	struct uni_condition *ret, struct uni_err *err)
 {
 	static const char function[] = "function ";
 	const char *glob = text + strlen(function), *plus = strrchr(text, '+');
-	char *end;
-	double points;
+	bool whole = strncmp(text, "total +", 7) == 0, ok;
+	double limit;
 
-	if (strncmp(text, "total ", 6) == 0)
-		return uni_err_set(err, UNI_EUSAGE,
-			"--fail-if '%s': the recordings do not tell how much work was done, so "
-			"only shares can grow: " FORM,
-			text);
-	if (strncmp(text, function, strlen(function)) != 0 || plus == NULL || plus < glob + 2 ||
-		plus[-1] != ' ')
+	if (whole)
+		ok = parse_limit(text + 6, "%", &limit);
+	else
+		ok = strncmp(text, function, strlen(function)) == 0 && plus != NULL &&
+		     plus >= glob + 2 && plus[-1] == ' ' && parse_limit(plus, "pp", &limit) &&
+		     limit <= 1;
+	if (!ok)
 		return uni_err_set(err, UNI_EUSAGE, "--fail-if '%s': " FORM, text);
-	points = strtod(plus + 1, &end);
-	if (end == plus + 1 || strcmp(end, "pp") != 0 || !(points > 0) || points > 100)
-		return uni_err_set(err, UNI_EUSAGE, "--fail-if '%s': " FORM, text);
-	if (points / 100 < limits->threshold)
+	if (limit < limits->threshold)
 		return uni_err_set(err, UNI_EUSAGE,
 			"--fail-if '%s': --threshold (%g points) hides such changes", text,
 			100 * limits->threshold);
 	*ret = (struct uni_condition){ .text = text,
-		.glob = strndup(glob, (size_t)(plus - 1 - glob)),
-		.limit = points / 100 };
-	return ret->glob != NULL ? 0 : uni_err_nomem(err);
+		.glob = whole ? NULL : strndup(glob, (size_t)(plus - 1 - glob)),
+		.limit = limit };
+	return whole || ret->glob != NULL ? 0 : uni_err_nomem(err);
 }
 
 static enum uni_condition_result judge_value(
@@ -50,6 +56,10 @@ void uni_condition_judge(
 	double most = 0;
 
 	c->row = r->nr;
+	if (c->glob == NULL) {
+		c->result = judge_value(c, &r->whole);
+		return;
+	}
 	for (size_t i = 0; i < r->nr * UNI_COLUMNS; i++) {
 		const struct uni_diff_row *row = &r->row[i / UNI_COLUMNS];
 		const struct uni_diff_value *v = &row->value[i % UNI_COLUMNS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Conditions under which a comparison fails: "function tcp_* +2pp". */
+/* Conditions under which a comparison fails: "function tcp_* +2pp", "total +5%". */
 #ifndef UNI_DIFF_CONDITION_H
 #define UNI_DIFF_CONDITION_H
 
@@ -14,16 +14,17 @@ enum uni_condition_result {
 
 struct uni_condition {
 	const char *text;
-	char *glob;
+	char *glob;   /* NULL: it is about the whole */
 	double limit; /* of the share, 0 to 1 */
 	enum uni_condition_result result;
-	size_t row; /* that decided; of no function: the number of rows */
+	size_t row; /* that decided; of no function, or the whole: the number of rows */
 	enum uni_column column;
 };
 
 /* text is borrowed. -UNI_EUSAGE, also for limits below the threshold. */
 int uni_condition_parse(const char *text, const struct uni_diff_limits *limits,
 	struct uni_condition *ret, struct uni_err *err);
+/* One about the whole is for results with work only. */
 void uni_condition_judge(
 	struct uni_condition *c, const struct uni_diff_sides *d, const struct uni_diff_result *r);
 void uni_condition_deinit(struct uni_condition *c);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "base/json.h"
@@ -48,16 +49,70 @@ static void put_needed(const struct uni_diff_show *s, struct uni_strbuf *ret)
 	uni_strbuf_addf(ret, "; about %s %s of each side would tell", number, a->unit);
 }
 
+/* The value of a unit of work; `sign`: a difference. */
+static void put_work_value(
+	const struct uni_diff_show *s, double share, bool sign, struct uni_strbuf *ret)
+{
+	static const struct {
+		const char *name;
+		double size;
+	} units[] = { { "s", 1 }, { "ms", 1e-3 }, { "us", 1e-6 }, { "ns", 1e-9 } };
+	double v = share * uni_diff_work_value(s->d);
+	size_t i = 0;
+
+	if (strcmp(s->value, "s") != 0) {
+		uni_strbuf_addf(ret, sign ? "%+.4g %s" : "%.4g %s", v, s->value);
+		return;
+	}
+	while (i + 1 < uni_array_len(units) && fabs(v) < units[i].size)
+		i++;
+	uni_strbuf_addf(ret, sign ? "%+.3f %s" : "%.3f %s", v / units[i].size, units[i].name);
+}
+
+static void put_whole(const struct uni_diff_show *s, struct uni_strbuf *ret)
+{
+	const struct uni_change *c = &s->r->whole.c;
+
+	uni_strbuf_addf(ret, "%+.1f %% of %s per %s (95 %%: %+.1f to %+.1f %%): ", 100 * c->diff,
+		s->whole, s->per, 100 * c->low, 100 * c->high);
+	put_work_value(s, c->after.share, false, ret);
+	uni_strbuf_adds(ret, ", ");
+	put_work_value(s, c->before.share, false, ret);
+	uni_strbuf_adds(ret, " before");
+}
+
+/* For known work: times, not shares. */
+static void put_largest_of_work(const struct uni_diff_show *s, struct uni_strbuf *ret)
+{
+	const struct uni_diff_row *row = &s->r->row[s->r->main_row];
+	enum uni_column col = uni_diff_main_column(row);
+	const struct uni_change *c = &row->value[col].c;
+
+	uni_strbuf_addf(ret, "%s takes ", uni_diff_name(s->d, row->function));
+	put_work_value(s, c->after.share, false, ret);
+	uni_strbuf_addf(ret, "%s per %s, ", col == UNI_TOTAL ? " (with callees)" : "", s->per);
+	put_work_value(s, c->before.share, false, ret);
+	uni_strbuf_adds(ret, " before (95 %: ");
+	put_work_value(s, c->low, true, ret);
+	uni_strbuf_adds(ret, " to ");
+	put_work_value(s, c->high, true, ret);
+	uni_strbuf_adds(ret, ")");
+}
+
 static void put_largest(const struct uni_diff_show *s, struct uni_strbuf *ret)
 {
 	const struct uni_diff_row *row = &s->r->row[s->r->main_row];
 	enum uni_column col = uni_diff_main_column(row);
 	const struct uni_change *c = &row->value[col].c;
 
-	uni_strbuf_addf(ret, "%s takes %.1f %% %s%s, %.1f %% before (95 %%: %+.1f to %+.1f points)",
-		uni_diff_name(s->d, row->function), 100 * c->after.share,
-		col == UNI_TOTAL ? "(with callees) of " : "of ", s->whole, 100 * c->before.share,
-		100 * c->low, 100 * c->high);
+	if (s->r->has_work)
+		put_largest_of_work(s, ret);
+	else
+		uni_strbuf_addf(ret,
+			"%s takes %.1f %% %s%s, %.1f %% before (95 %%: %+.1f to %+.1f points)",
+			uni_diff_name(s->d, row->function), 100 * c->after.share,
+			col == UNI_TOTAL ? "(with callees) of " : "of ", s->whole,
+			100 * c->before.share, 100 * c->low, 100 * c->high);
 	if (s->r->nr_changed > 1)
 		uni_strbuf_addf(
 			ret, "; %zu larger, %zu smaller", s->r->nr_larger, s->r->nr_smaller);
@@ -67,23 +122,37 @@ void uni_diff_verdict(const struct uni_diff_show *s, struct uni_strbuf *ret)
 {
 	switch (s->r->verdict) {
 	case UNI_VERDICT_SAME:
+		if (s->r->has_work) {
+			uni_strbuf_adds(ret, "the same: ");
+			put_whole(s, ret);
+			return;
+		}
 		uni_strbuf_addf(ret,
 			"the same: no function's own share of %s moved by more than %.1f points "
 			"(95 %%)",
 			s->whole, 100 * s->r->bound);
 		return;
 	case UNI_VERDICT_SLOWER:
-		uni_strbuf_adds(ret, "larger share: ");
-		put_largest(s, ret);
+	case UNI_VERDICT_FASTER:
+		uni_strbuf_adds(ret, s->r->verdict == UNI_VERDICT_SLOWER ? "slower: " : "faster: ");
+		put_whole(s, ret);
 		return;
-	case UNI_VERDICT_CHANGED:
-		uni_strbuf_adds(ret, "smaller share: ");
+	case UNI_VERDICT_LARGER:
+	case UNI_VERDICT_SMALLER:
+		uni_strbuf_addf(ret,
+			"%s %s: ", s->r->verdict == UNI_VERDICT_LARGER ? "larger" : "smaller",
+			s->r->has_work ? "part" : "share");
 		put_largest(s, ret);
 		return;
 	case UNI_VERDICT_UNSURE:
 		break;
 	}
 	uni_strbuf_adds(ret, "cannot tell: ");
+	if (s->r->has_work) {
+		put_whole(s, ret);
+		put_needed(s, ret);
+		return;
+	}
 	if (s->r->bound_row == s->r->nr) {
 		uni_strbuf_adds(ret, "no function has a share that could be compared");
 		return;
@@ -105,6 +174,12 @@ static void put_condition(
 	const struct uni_change *v;
 
 	uni_sink_printf(out, "%s: %s: ", condition_words[c->result], c->text);
+	if (c->glob == NULL) {
+		v = &s->r->whole.c;
+		uni_sink_printf(out, "%+.2f %% (95 %%: %+.2f to %+.2f)\n", 100 * v->diff,
+			100 * v->low, 100 * v->high);
+		return;
+	}
 	if (c->row == s->r->nr) {
 		uni_sink_puts(out, "no function with such a name has a share worth comparing\n");
 		return;
@@ -131,6 +206,9 @@ static void put_side(const struct uni_diff_show *s, enum uni_side side, struct u
 		uni_sink_printf(out, ": %s %s", number, i->unit);
 	if (i->seconds > 0)
 		uni_sink_printf(out, " in %.1f s", i->seconds);
+	uni_text_number(number, uni_diff_work_units(s->d, side));
+	if (s->r->has_work && strcmp(s->per, "run") != 0)
+		uni_sink_printf(out, ", %s times '%s'", number, s->per);
 	if (uni_diff_is_independent(s->d, side))
 		uni_sink_puts(out, i->samples > 0 ? ", taken as independent\n" : "\n");
 	else
@@ -143,6 +221,8 @@ static void put_notes(const struct uni_diff_show *s, struct uni_sink *out)
 	bool independent = uni_diff_is_independent(s->d, UNI_BEFORE) ||
 			   uni_diff_is_independent(s->d, UNI_AFTER);
 
+	if (s->hint != NULL)
+		uni_sink_printf(out, "note     %s\n", s->hint);
 	if (independent)
 		uni_sink_printf(out,
 			"note     without times, samples count as independent: bursts make the "
@@ -196,10 +276,17 @@ void uni_diff_text(const struct uni_diff_show *s, struct uni_sink *out)
 	for (size_t i = 0; i < s->nr_conditions; i++)
 		put_condition(s, &s->condition[i], out);
 	uni_sink_putc(out, '\n');
-	uni_strbuf_deinit(&line);
 	put_side(s, UNI_BEFORE, out);
 	put_side(s, UNI_AFTER, out);
-	uni_sink_printf(out, "100 %%    %s, of each side by itself\n", s->whole);
+	uni_strbuf_reset(&line);
+	if (s->r->has_work) {
+		put_work_value(s, 1, false, &line);
+		uni_sink_printf(out, "100 %%    %s of %s per %s, which is that of before\n", line.s,
+			s->whole, s->per);
+	} else {
+		uni_sink_printf(out, "100 %%    %s, of each side by itself\n", s->whole);
+	}
+	uni_strbuf_deinit(&line);
 	put_notes(s, out);
 	for (size_t i = 0; i < s->r->nr; i++) {
 		const struct uni_diff_row *row = &s->r->row[i];
@@ -260,6 +347,25 @@ static void put_json_side(struct uni_json *j, const struct uni_diff_show *s, enu
 	uni_json_object_end(j);
 }
 
+/* The unit of work, and its total: null if the work is not known. */
+static void put_json_work(struct uni_json *j, const struct uni_diff_show *s)
+{
+	uni_json_kv(str, j, "per", s->per);
+	uni_json_key(j, "total");
+	if (!s->r->has_work) {
+		uni_json_null(j);
+		return;
+	}
+	uni_json_object(j);
+	uni_json_kv(str, j, "unit", s->value);
+	uni_json_kv(double, j, "value_before", uni_diff_work_value(s->d));
+	uni_json_kv(double, j, "units_before", uni_diff_work_units(s->d, UNI_BEFORE));
+	uni_json_kv(double, j, "units_after", uni_diff_work_units(s->d, UNI_AFTER));
+	uni_json_key(j, "relative");
+	put_json_value(j, &s->r->whole);
+	uni_json_object_end(j);
+}
+
 static void put_json_functions(struct uni_json *j, const struct uni_diff_show *s)
 {
 	uni_json_key(j, "functions");
@@ -305,8 +411,10 @@ void uni_diff_json(const struct uni_diff_show *s, struct uni_sink *out)
 {
 	static const char *const verdicts[] = {
 		[UNI_VERDICT_SAME] = "same",
-		[UNI_VERDICT_CHANGED] = "smaller",
-		[UNI_VERDICT_SLOWER] = "larger",
+		[UNI_VERDICT_SMALLER] = "smaller",
+		[UNI_VERDICT_LARGER] = "larger",
+		[UNI_VERDICT_FASTER] = "faster",
+		[UNI_VERDICT_SLOWER] = "slower",
 		[UNI_VERDICT_UNSURE] = "cannot tell",
 	};
 	struct uni_strbuf line;
@@ -321,6 +429,7 @@ void uni_diff_json(const struct uni_diff_show *s, struct uni_sink *out)
 	uni_json_kv(str, &j, "verdict", verdicts[s->r->verdict]);
 	uni_json_kv(str, &j, "text", line.s);
 	uni_json_kv(str, &j, "of", s->of);
+	put_json_work(&j, s);
 	put_json_side(&j, s, UNI_BEFORE);
 	put_json_side(&j, s, UNI_AFTER);
 	put_json_conditions(&j, s);

@@ -15,6 +15,8 @@
 struct side {
 	size_t nr_runs, nr_added, per_run, nr_blocks;
 	double *n;
+	double *work; /* units, times the value of one before; all 0: it is not known */
+	double units;
 	uint32_t *run;
 	UNI_VEC(double) cells[UNI_COLUMNS];
 	double samples;
@@ -30,7 +32,8 @@ struct uni_diff_sides {
 	struct uni_strtab *names;
 	UNI_VEC(struct function) functions; /* by the number of their name */
 	struct side side[UNI_SIDES];
-	bool of_runs;
+	bool of_runs, has_work;
+	double work_value;
 };
 
 struct uni_diff_sides *uni_diff_create(const size_t nr_runs[UNI_SIDES])
@@ -58,6 +61,7 @@ void uni_diff_destroy(struct uni_diff_sides *d)
 		return;
 	for (int s = 0; s < UNI_SIDES; s++) {
 		free(d->side[s].n);
+		free(d->side[s].work);
 		free(d->side[s].run);
 		for (int c = 0; c < UNI_COLUMNS; c++)
 			uni_vec_free(&d->side[s].cells[c]);
@@ -165,10 +169,11 @@ static bool side_begin(
 			     : uni_max((size_t)8, UNI_DIFF_BLOCKS / uni_max(s->nr_runs, (size_t)1));
 	s->nr_blocks = s->per_run * s->nr_runs;
 	s->n = calloc(s->nr_blocks, sizeof(*s->n));
+	s->work = calloc(s->nr_blocks, sizeof(*s->work));
 	s->run = calloc(s->nr_blocks, sizeof(*s->run));
 	for (size_t i = 0; s->run != NULL && i < s->nr_blocks; i++)
 		s->run[i] = (uint32_t)(i / s->per_run);
-	return s->n != NULL && s->run != NULL;
+	return s->n != NULL && s->work != NULL && s->run != NULL;
 }
 
 static bool adding_begin(struct adding *a, enum uni_side side)
@@ -189,18 +194,56 @@ static bool adding_begin(struct adding *a, enum uni_side side)
 	return true;
 }
 
+static size_t block_of(const struct adding *a, const struct uni_diff_run *run, size_t entry)
+{
+	return (size_t)((unsigned __int128)entry * a->s->per_run / run->nr);
+}
+
+/* The work of a block is that until the first entry of the next one. */
+static void add_work(struct adding *a, const struct uni_diff_run *run, size_t first)
+{
+	size_t entry = 0, block = 0;
+
+	for (size_t i = 0; i < run->nr_work; i++) {
+		while (run->entry != NULL && entry < run->nr &&
+			run->entry[entry].t_ns <= run->work[i].t_ns)
+			block = block_of(a, run, entry++);
+		a->s->work[first + block] += run->work[i].units;
+		a->s->units += run->work[i].units;
+	}
+}
+
 static void add_run(struct adding *a, const struct uni_diff_run *run)
 {
 	size_t first = a->s->nr_added * a->s->per_run;
+	double scale = run->scale > 0 ? run->scale : 1;
 
 	for (size_t i = 0; run->entry != NULL && i < run->nr; i++)
-		entry_add(a, run->entry[i].node, run->entry[i].value,
-			first + (size_t)((unsigned __int128)i * a->s->per_run / run->nr));
+		entry_add(a, run->entry[i].node, run->entry[i].value * scale,
+			first + block_of(a, run, i));
+	add_work(a, run, first);
 	for (size_t i = 0; run->entry == NULL && i < uni_profile_nr_nodes(a->p); i++) {
 		double value = uni_profile_node(a->p, (uint32_t)i)->self;
 
 		if (value != 0)
-			entry_add(a, (uint32_t)i, value, first);
+			entry_add(a, (uint32_t)i, value * scale, first);
+	}
+}
+
+/* All runs are there: from now on work is measured in what it took before. */
+static void scale_work(struct uni_diff_sides *d)
+{
+	double values = 0;
+
+	for (size_t i = 0; i < d->side[UNI_BEFORE].nr_blocks; i++)
+		values += d->side[UNI_BEFORE].n[i];
+	if (!(d->side[UNI_BEFORE].units > 0) || !(d->side[UNI_AFTER].units > 0))
+		return;
+	d->has_work = true;
+	d->work_value = values / d->side[UNI_BEFORE].units;
+	for (int s = 0; s < UNI_SIDES; s++) {
+		for (size_t i = 0; i < d->side[s].nr_blocks; i++)
+			d->side[s].work[i] *= d->work_value;
 	}
 }
 
@@ -219,6 +262,9 @@ int uni_diff_add(struct uni_diff_sides *d, enum uni_side side, const struct uni_
 	}
 	free(a.function);
 	uni_vec_free(&a.counted);
+	if (ok && d->side[UNI_BEFORE].nr_added == d->side[UNI_BEFORE].nr_runs &&
+		d->side[UNI_AFTER].nr_added == d->side[UNI_AFTER].nr_runs)
+		scale_work(d);
 	return ok ? 0 : -UNI_ENOMEM;
 }
 
@@ -244,27 +290,53 @@ bool uni_diff_was_inlined(const struct uni_diff_sides *d, size_t function, enum 
 	return f->inlined[side] && !f->plain[side];
 }
 
+static struct uni_blocks blocks_of(
+	const struct uni_diff_sides *d, enum uni_side side, const double *x)
+{
+	const struct side *s = &d->side[side];
+	struct uni_blocks b = { .x = x,
+		.n = d->has_work ? s->work : s->n,
+		.run = s->run,
+		.nr = s->independent ? 0 : s->nr_blocks,
+		.samples = s->samples };
+
+	for (size_t i = 0; i < s->nr_blocks; i++) {
+		b.sum_n += b.n[i];
+		b.sum_all += s->n[i];
+		b.sum_x += x != NULL ? x[i] : 0;
+	}
+	return b;
+}
+
 struct uni_blocks uni_diff_blocks(
 	const struct uni_diff_sides *d, size_t function, enum uni_side side, enum uni_column column)
 {
 	const struct side *s = &d->side[side];
-	const double *cells = s->cells[column].v;
 	size_t first = function * s->nr_blocks;
-	struct uni_blocks b = {
-		.n = s->n, .run = s->run, .nr = s->nr_blocks, .samples = s->samples
-	};
 
-	if (first + s->nr_blocks > s->cells[column].nr)
-		b.x = NULL; /* it came with the other side, and is not in this one */
-	else
-		b.x = cells + first;
-	for (size_t i = 0; i < s->nr_blocks; i++) {
-		b.sum_n += s->n[i];
-		b.sum_x += b.x != NULL ? b.x[i] : 0;
-	}
-	if (s->independent)
-		b.nr = 0;
-	return b;
+	/* It may have come with the other side, and not be in this one. */
+	return blocks_of(d, side,
+		first + s->nr_blocks > s->cells[column].nr ? NULL : s->cells[column].v + first);
+}
+
+struct uni_blocks uni_diff_whole(const struct uni_diff_sides *d, enum uni_side side)
+{
+	return blocks_of(d, side, d->side[side].n);
+}
+
+bool uni_diff_has_work(const struct uni_diff_sides *d)
+{
+	return d->has_work;
+}
+
+double uni_diff_work_value(const struct uni_diff_sides *d)
+{
+	return d->work_value;
+}
+
+double uni_diff_work_units(const struct uni_diff_sides *d, enum uni_side side)
+{
+	return d->side[side].units;
 }
 
 bool uni_diff_of_runs(const struct uni_diff_sides *d)

@@ -23,6 +23,13 @@ enum uni_column { UNI_SELF, UNI_TOTAL, UNI_COLUMNS };
 struct uni_diff_entry {
 	uint32_t node;
 	double value;
+	uint64_t t_ns; /* only where the run has work */
+};
+
+/* Work that was done: calls, exits. In the order of time. */
+struct uni_diff_work {
+	uint64_t t_ns;
+	double units;
 };
 
 struct uni_diff_run {
@@ -30,6 +37,10 @@ struct uni_diff_run {
 	const struct uni_diff_entry *entry; /* NULL: its samples have no times */
 	size_t nr;
 	double samples; /* that its values come from; 0: not known */
+	/* Known work: all runs have some, or none has. Without times, the runs are compared. */
+	const struct uni_diff_work *work;
+	size_t nr_work;
+	double scale; /* of the values: seconds; 0: they stay as they are */
 };
 
 struct uni_diff_sides; /* opaque */
@@ -49,6 +60,14 @@ bool uni_diff_was_inlined(const struct uni_diff_sides *d, size_t function, enum 
 struct uni_blocks uni_diff_blocks(const struct uni_diff_sides *d, size_t function,
 	enum uni_side side, enum uni_column column);
 bool uni_diff_of_runs(const struct uni_diff_sides *d); /* runs, not blocks, are compared */
+/*
+ * Is the work known? Then 1 is what a unit of it took before. Functions are measured in that, and
+ * the whole of a side (uni_diff_whole()) can grow.
+ */
+bool uni_diff_has_work(const struct uni_diff_sides *d);
+double uni_diff_work_value(const struct uni_diff_sides *d); /* of that 1, in values */
+double uni_diff_work_units(const struct uni_diff_sides *d, enum uni_side side);
+struct uni_blocks uni_diff_whole(const struct uni_diff_sides *d, enum uni_side side);
 bool uni_diff_knows_samples(const struct uni_diff_sides *d, enum uni_side side);
 /* Are there neither blocks nor runs: samples are taken as independent? */
 bool uni_diff_is_independent(const struct uni_diff_sides *d, enum uni_side side);

@@ -182,18 +182,24 @@ static double choose_corr(const struct uni_corr *one, const struct uni_corr *all
 	return fmax(0, fmin(CORR_MAX, common));
 }
 
+/* The value of the whole side for one unit of b->n; 1 for shares. */
+static double all_of(const struct uni_blocks *b)
+{
+	return b->sum_all > 0 && b->sum_n > 0 ? b->sum_all / b->sum_n : 1;
+}
+
 /* The share's own variance if samples were independent, away from 0 and 1. */
 static double binomial_var(const struct uni_blocks *b)
 {
-	double samples = fmax(b->samples, 1);
-	double share = (share_of(b) * samples + 1) / (samples + 2);
+	double samples = fmax(b->samples, 1), all = all_of(b);
+	double share = (share_of(b) / all * samples + 1) / (samples + 2);
 
-	return share * (1 - share) / samples;
+	return share * (1 - share) / samples * all * all;
 }
 
 static bool is_few(const struct uni_blocks *b)
 {
-	double k = share_of(b) * b->samples;
+	double k = share_of(b) / all_of(b) * b->samples;
 
 	return b->samples > 0 && (k < FEW_SAMPLES || b->samples - k < FEW_SAMPLES);
 }
@@ -247,4 +253,24 @@ struct uni_change uni_stat_change(
 	c.low -= limit;
 	c.high += limit;
 	return c;
+}
+
+void uni_stat_relative(struct uni_change *c)
+{
+	double a = c->after.share, b = c->before.share, half = c->high - c->diff;
+	double t2 = c->se > 0 ? half * half / (c->se * c->se) : 0;
+	double square = b * b - t2 * c->before.var, rest = a * a - t2 * c->after.var;
+	double root = a * a * b * b - square * rest;
+
+	if (!(b > 0))
+		return;
+	c->diff = a / b - 1;
+	if (!(square > 0)) {
+		c->low = -1;
+		c->high = INFINITY;
+		return;
+	}
+	root = sqrt(fmax(root, 0));
+	c->low = fmax(-1, (a * b - root) / square - 1);
+	c->high = (a * b + root) / square - 1;
 }

@@ -24,11 +24,12 @@ int uni_stat_fdr(const double *p, const double *weight, size_t nr, double *q);
 /* Blocks of one side: consecutive in time within a run. Borrowed. */
 struct uni_blocks {
 	const double *x; /* value of the function in each block; NULL: nothing */
-	const double *n; /* value of everything in each block */
+	const double *n; /* value of everything in each block, or the work done in it */
 	const uint32_t *run;
 	size_t nr;	/* 0: no blocks; samples count as independent */
 	double samples; /* entries that the values come from */
 	double sum_x, sum_n;
+	double sum_all; /* value of everything; 0: sum_n is that */
 };
 
 /* How much neighbouring blocks of a run have in common: sums, so that functions can be pooled. */
@@ -58,5 +59,8 @@ struct uni_change {
 /* all: the correlation of all functions together. */
 struct uni_change uni_stat_change(const struct uni_blocks *before, const struct uni_blocks *after,
 	const struct uni_corr *all);
+/* The interval as one of after / before - 1: Fieller's, which knows that `before` is measured, too.
+ * An end that the data do not limit is INFINITY. */
+void uni_stat_relative(struct uni_change *c);
 
 #endif

@@ -98,7 +98,9 @@ static uint32_t child_of_call(struct adder *a, struct stack *s, const struct uni
 
 static int tell_watcher(const struct adder *a, uint32_t thread, uint64_t ns, uint32_t node)
 {
-	return a->watch != NULL ? a->watch->runs(a->watch->ctx, thread, ns, node) : 0;
+	return a->watch != NULL && a->watch->runs != NULL
+		       ? a->watch->runs(a->watch->ctx, thread, ns, node)
+		       : 0;
 }
 
 static int add_ended_call(struct adder *a, uint32_t node, const struct uni_call_event *e)
@@ -108,6 +110,8 @@ static int add_ended_call(struct adder *a, uint32_t node, const struct uni_call_
 	a->stats->calls++;
 	a->stats->cut += (e->flags & UNI_CALL_CUT) != 0;
 	uni_profile_add_self(a->p, node, a->count ? 1.0 : (double)e->self, 0.0);
+	if (a->watch != NULL && a->watch->added != NULL)
+		return a->watch->added(a->watch->ctx, e, node);
 	return 0;
 }
 

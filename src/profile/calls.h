@@ -12,11 +12,15 @@ struct uni_profile_calls {
 	uint64_t lost;	/* events that are missing */
 };
 
-/* Called when a thread's state changes at time ns. node: its innermost call; UNI_NODE_ROOT: in
- * none; UNI_NODE_NONE: it is on no CPU. Returns 0 or -UNI_ENOMEM, which ends the reading. */
+/* Each may be NULL; returns 0 or -UNI_ENOMEM, which ends the reading. */
 struct uni_profile_calls_watch {
 	void *ctx;
+	/* A thread's state changes at time ns. node: its innermost call; UNI_NODE_ROOT: in none;
+	 * UNI_NODE_NONE: it is on no CPU. */
 	int (*runs)(void *ctx, uint32_t thread, uint64_t ns, uint32_t node);
+	/* A call is added: it has ended, or its end is not known. Node numbers are those of the
+	 * finished profile. */
+	int (*added)(void *ctx, const struct uni_call_event *e, uint32_t node);
 };
 
 /*

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# compare.sh UNISCOPE SRCROOT MKSESSION: `uniscope diff` on files: verdicts, exit status, sides, what is refused. TAP.
+# compare.sh UNISCOPE SRCROOT MKSESSION MKTRACE: `uniscope diff` on files: verdicts, exit status, sides, what is refused. TAP.
 set -u
-U=$(realpath "$1") MKSESSION=$(realpath "$3")
+U=$(realpath "$1") MKSESSION=$(realpath "$3") MKTRACE=$(realpath "$4")
 T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT INT TERM
 cd "$T" || exit 1
@@ -74,14 +74,62 @@ check 'JSON has them' sh -c '"$1" diff --json --fail-if "function a +2pp" old ne
 import json, sys
 assert json.load(sys.stdin)[\"conditions\"] == [{\"condition\": \"function a +2pp\", \"result\": \"failed\", \"function\": \"a\"}]"' sh "$U"
 check 'a total of unknown work cannot grow: a usage error' gives 2 'only shares can grow' --fail-if 'total +5%' old new
+
+# Recordings of one command: with the samples of the made-up session, 822 to 846 before, and 985 to 1013 after.
+made() { # COMMAND STATUS NAME SAMPLES
+	"$MKSESSION" "$T/$3.uniscope" "$4" 2 || exit 1
+	python3 - "$3.uniscope/session.json" "$1" "$2" <<'P'
+import json, sys
+name, command, status = sys.argv[1:]
+s = json.load(open(name))
+s["work"] = {"command": command, "begin_ns": 0, "end_ns": 1 << 62, "status": int(status)}
+json.dump(s, open(name, "w"))
+P
+}
+for i in 1 2 3; do
+	made 'load -n 100' 0 o$i $((3000 + 30 * i))
+	made 'load -n 100' 0 n$i $((3600 + 30 * i))
+done
+made 'load -n 100' 3 failed 3630
+made 'load -n 200' 0 other 3630
+olds='o1.uniscope o2.uniscope o3.uniscope' news='n1.uniscope n2.uniscope n3.uniscope'
+check 'runs of one command: it became slower' gives 4 '^slower: +19.5 % of .* per run (95 %' $olds -- $news
+check 'what of it took more is listed' grep -q '[*] self   .unknown.$' out
+check 'and faster the other way round' gives 0 '^faster: -16.3 %' $news -- $olds
+check 'the total has conditions' gives 4 '^failed: total +10%: +19.5' --fail-if 'total +10%' $olds -- $news
+check 'which hold' gives 0 '^passed: total +40%' --fail-if 'total +40%' $olds -- $news
+check 'JSON has the total' sh -c '"$1" diff --json o[123].uniscope -- n[123].uniscope | python3 -c "
+import json, sys
+d = json.load(sys.stdin)
+t = d[\"total\"][\"relative\"]
+assert d[\"verdict\"] == \"slower\" and d[\"per\"] == \"run\" and abs(t[\"difference\"] - 0.196) < 0.01
+assert t[\"interval\"][0] < t[\"difference\"] < t[\"interval\"][1]"' sh "$U"
+check 'with one recording each, shares are compared, and it says why' gives 0 'give 3 recordings of each side' o1.uniscope n1.uniscope
+check 'so are they if a command failed' gives 0 'share of the guest' $olds -- n1.uniscope n2.uniscope failed.uniscope
+check 'or if another one ran' gives 0 'share of the guest' $olds -- n1.uniscope n2.uniscope other.uniscope
+check 'the user may say that all did the same' gives 4 '^slower: .* per run' --per run $olds -- n1.uniscope n2.uniscope other.uniscope
+"$MKTRACE" t1.uniscope 20000 1 work 1 && "$MKTRACE" t2.uniscope 20000 1 work 2 || exit 1
+calls() { "$U" trace report --json "$1" | python3 -c 'import json, sys
+print(sum(f["calls"] for f in json.load(sys.stdin)["functions"] if f["function"] == sys.argv[1]))' "$2"; }
+check 'traces are compared by the time in functions' gives 3 'of the time in traced\|100 %    the time in traced functions' t1.uniscope t2.uniscope
+check 'or per call, of which there are as many as trace report has' gives 3 "$(calls t1.uniscope sort) times 'call of sort'" --per 'call sort' t1.uniscope t2.uniscope
+check 'or by the number of calls' gives 3 'all calls of functions' --of calls t1.uniscope t2.uniscope
+check 'a trace and samples are no pair' gives 1 'only like can be compared' t1.uniscope s.uniscope
+check '--per run needs several' gives 2 'at least 3 recordings of each side' --per run o1.uniscope n1.uniscope
+check 'VM exits as work: as many times as there are' gives 3 "111,000 times 'exit io\*'" --per 'exit io*' s.uniscope s.uniscope
+check 'no such exit is status 1' gives 1 "has no VM exit 'nothing'" --per 'exit nothing' s.uniscope s.uniscope
+check 'work is of three kinds' gives 2 "it is 'run', 'call GLOB'" --per requests s.uniscope s.uniscope
+check 'folded stacks have no rate' gives 1 'rate of samples' --per run old old old -- new new new
 for condition in 'function a +2' 'function a 2pp' 'function +2pp' 'function a+2pp' 'a +2pp' 'function a +-2pp' 'function a +nanpp' ''; do
 	check "the form of a condition is said for '$condition'" gives 2 "a condition is 'function GLOB" --fail-if "$condition" old new
 done
 check 'a limit below the threshold is refused' gives 2 'hides such changes' --fail-if 'function a +0.5pp' old new
+check 'of the total, too' gives 2 'hides such changes' --fail-if 'total +0.5%' old new
+check 'the total has no points' gives 2 "a condition is 'function GLOB" --fail-if 'total +5pp' old new
 
 check 'one side is a usage error' gives 2 'give OLD NEW' old
 check 'three files without -- are one, too' gives 2 'give OLD NEW' old new same
-check 'an unknown --of names those there are' gives 2 'time wall waiting exits' --of speed old new
+check 'an unknown --of names those there are' gives 2 'time wall waiting exits calls' --of speed old new
 check 'VM exits of a folded file: a usage error' gives 2 'for sessions' --of exits old new
 check 'a file that is not there is status 1' gives 1 'nofile' old nofile
 : >empty

@@ -12,6 +12,7 @@
 
 #include "base/checked.h"
 #include "diff/compare.h"
+#include "diff/condition.h"
 #include "diff/show.h"
 #include "diff_sim.h"
 
@@ -223,7 +224,7 @@ static void test_functions(void **state)
 	row = find_row(d, &r, "old");
 	assert_true(row->value[UNI_SELF].changed && row->value[UNI_SELF].c.after.share == 0);
 	assert_false(find_row(d, &r, "main")->value[UNI_TOTAL].changed);
-	assert_int_equal(r.verdict, UNI_VERDICT_SLOWER);
+	assert_int_equal(r.verdict, UNI_VERDICT_LARGER);
 	assert_int_equal(r.nr_larger, 2);
 	uni_diff_result_deinit(&r);
 	uni_diff_destroy(d);
@@ -249,11 +250,143 @@ static void test_verdicts(void **state)
 {
 	(void)state;
 	assert_int_equal(verdict_of(5000, 5000, 10000), UNI_VERDICT_SAME);
-	assert_int_equal(verdict_of(5000, 5500, 10000), UNI_VERDICT_SLOWER);
+	assert_int_equal(verdict_of(5000, 5500, 10000), UNI_VERDICT_LARGER);
 	assert_int_equal(verdict_of(50, 50, 100), UNI_VERDICT_UNSURE);
 	assert_int_equal(verdict_of(50, 60, 100), UNI_VERDICT_UNSURE);
 	/* Sure, and below the threshold. */
 	assert_int_equal(verdict_of(50000000, 50500000, 100000000), UNI_VERDICT_SAME);
+}
+
+struct timed_run {
+	size_t nr;	   /* samples */
+	double work_every; /* samples for a unit of work */
+};
+
+/* Samples of two functions in turn, and work at regular times: the whole per unit is known. */
+static struct uni_diff_sides *make_work(
+	const struct timed_run *before, const struct timed_run *after, size_t runs)
+{
+	static const struct side_text stacks[] = { { "a", 1 }, { "b", 1 }, { NULL, 0 } };
+	const size_t nr_runs[UNI_SIDES] = { runs, runs };
+	struct uni_diff_sides *d = uni_diff_create(nr_runs);
+
+	for (size_t i = 0; i < UNI_SIDES * runs; i++) {
+		const struct timed_run *t = i < runs ? &before[i] : &after[i - runs];
+		struct uni_profile *p = make_profile(stacks, UNI_FK_GUEST);
+		size_t nr_work = (size_t)((double)t->nr / t->work_every);
+		struct uni_diff_entry *entry = calloc(t->nr, sizeof(*entry));
+		struct uni_diff_work *work = calloc(nr_work, sizeof(*work));
+		struct uni_diff_run run = { .p = p,
+			.entry = entry,
+			.nr = t->nr,
+			.samples = (double)t->nr,
+			.work = work,
+			.nr_work = nr_work,
+			.scale = 0.01 };
+
+		for (size_t k = 0; k < t->nr; k++)
+			entry[k] = (struct uni_diff_entry){
+				.node = (uint32_t)(1 + k % 2), .value = 1, .t_ns = 1000 * k
+			};
+		for (size_t k = 0; k < nr_work; k++)
+			work[k] = (struct uni_diff_work){
+				.t_ns = (uint64_t)(1000 * t->work_every * (double)k), .units = 1
+			};
+		assert_int_equal(uni_diff_add(d, i < runs ? UNI_BEFORE : UNI_AFTER, &run), 0);
+		uni_profile_destroy(p);
+		free(entry);
+		free(work);
+	}
+	return d;
+}
+
+/* Known work: the whole can grow, and so does each function in what the whole was. */
+static void test_work(void **state)
+{
+	static const struct timed_run four = { 3200, 4 }, five = { 3200, 5 };
+	const struct uni_diff_row *row;
+	struct uni_diff_sides *d = make_work(&four, &five, 1);
+	struct uni_condition grows, less;
+	struct uni_diff_result r;
+
+	(void)state;
+	assert_true(uni_diff_has_work(d));
+	CLOSE(uni_diff_work_value(d), 0.04, 1e-9);
+	CLOSE(uni_diff_work_units(d, UNI_AFTER), 640, 1e-9);
+	assert_int_equal(uni_diff_compare(d, &usual, &r), 0);
+	assert_int_equal(r.verdict, UNI_VERDICT_SLOWER);
+	CLOSE(r.whole.c.diff, 0.25, 1e-9);
+	assert_true(r.whole.c.low > 0.2 && r.whole.c.high < 0.3);
+	row = find_row(d, &r, "a");
+	CLOSE(row->value[UNI_SELF].c.before.share, 0.5, 1e-9);
+	CLOSE(row->value[UNI_SELF].c.after.share, 0.625, 1e-9);
+	assert_true(row->value[UNI_SELF].changed);
+	assert_int_equal(uni_condition_parse("total +20%", &usual, &grows, NULL), 0);
+	assert_int_equal(uni_condition_parse("total +40%", &usual, &less, NULL), 0);
+	uni_condition_judge(&grows, d, &r);
+	uni_condition_judge(&less, d, &r);
+	assert_int_equal(grows.result, UNI_CONDITION_FAILED);
+	assert_int_equal(less.result, UNI_CONDITION_PASSED);
+	uni_diff_result_deinit(&r);
+	uni_diff_destroy(d);
+	d = make_work(&five, &four, 1);
+	assert_int_equal(uni_diff_compare(d, &usual, &r), 0);
+	assert_int_equal(r.verdict, UNI_VERDICT_FASTER);
+	CLOSE(r.whole.c.diff, -0.2, 1e-9);
+	uni_diff_result_deinit(&r);
+	uni_diff_destroy(d);
+	d = make_work(&four, &four, 1);
+	assert_int_equal(uni_diff_compare(d, &usual, &r), 0);
+	assert_int_equal(r.verdict, UNI_VERDICT_SAME);
+	uni_diff_result_deinit(&r);
+	uni_diff_destroy(d);
+}
+
+/* Runs as they are: the total of each varies, and only that says what chance does. */
+static void test_work_of_runs(void **state)
+{
+	static const struct timed_run before[] = { { 1000, 1000 }, { 1020, 1020 }, { 980, 980 } };
+	static const struct timed_run near[] = { { 1010, 1010 }, { 1040, 1040 }, { 970, 970 } };
+	static const struct timed_run far[] = { { 1200, 1200 }, { 1230, 1230 }, { 1170, 1170 } };
+	struct uni_diff_sides *d = make_work(before, near, 3);
+	struct uni_diff_result r;
+
+	(void)state;
+	assert_int_equal(uni_diff_compare(d, &usual, &r), 0);
+	assert_int_equal(r.verdict, UNI_VERDICT_UNSURE);
+	CLOSE(r.whole.c.diff, 0.02 / 3, 1e-3);
+	assert_true(r.whole.c.low < 0 && r.whole.c.high > 0.05);
+	uni_diff_result_deinit(&r);
+	uni_diff_destroy(d);
+	d = make_work(before, far, 3);
+	assert_int_equal(uni_diff_compare(d, &usual, &r), 0);
+	assert_int_equal(r.verdict, UNI_VERDICT_SLOWER);
+	CLOSE(r.whole.c.diff, 0.2, 1e-9);
+	uni_diff_result_deinit(&r);
+	uni_diff_destroy(d);
+}
+
+/* Fieller's example, worked by hand: 11 / 10, variances 0.25 and 1, t = 2. */
+static void test_relative(void **state)
+{
+	struct uni_change c = { .before = { 10, 1, 10 },
+		.after = { 11, 0.25, 10 },
+		.diff = 1,
+		.se = sqrt(1.25),
+		.high = 1 + 2 * sqrt(1.25) };
+
+	(void)state;
+	uni_stat_relative(&c);
+	/* 96 r^2 - 220 r + 120 = 0 */
+	CLOSE(c.diff, 0.1, 1e-12);
+	CLOSE(c.low, (220 - sqrt(220.0 * 220 - 4 * 96 * 120)) / 192 - 1, 1e-12);
+	CLOSE(c.high, (220 + sqrt(220.0 * 220 - 4 * 96 * 120)) / 192 - 1, 1e-12);
+	/* Nothing known of the size before: no upper end. */
+	c = (struct uni_change){
+		.before = { 1, 1, 10 }, .after = { 1, 1, 10 }, .se = sqrt(2), .high = 2 * sqrt(2)
+	};
+	uni_stat_relative(&c);
+	assert_true(isinf(c.high) && c.low == -1);
 }
 
 /* Simulated pairs: what is measured over many of them in bench/diff.c, for a few. */
@@ -292,6 +425,9 @@ int main(void)
 		cmocka_unit_test(test_few),
 		cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_work),
+		cmocka_unit_test(test_work_of_runs),
+		cmocka_unit_test(test_relative),
 		cmocka_unit_test(test_simulated),
 	};
 

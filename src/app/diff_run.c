@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "app/diff_run.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "app/call_profile.h"
+#include "app/timeline.h"
+#include "recording/sjson.h"
+
+int uni_diff_per_parse(const char *text, struct uni_diff_per *ret, struct uni_err *err)
+{
+	*ret = (struct uni_diff_per){ 0 };
+	if (text == NULL)
+		return 0;
+	if (strcmp(text, "run") == 0)
+		ret->kind = UNI_DIFF_PER_RUN;
+	else if (strncmp(text, "call ", 5) == 0)
+		ret->kind = UNI_DIFF_PER_CALL;
+	else if (strncmp(text, "exit ", 5) == 0)
+		ret->kind = UNI_DIFF_PER_EXIT;
+	ret->glob = ret->kind != UNI_DIFF_PER_RUN ? text + 5 : NULL;
+	if (ret->kind != UNI_DIFF_PER_NONE && (ret->glob == NULL || ret->glob[0] != '\0'))
+		return 0;
+	return uni_err_set(err, UNI_EUSAGE,
+		"--per '%s': it is 'run', 'call GLOB' (a function of the trace) or 'exit GLOB' "
+		"(such as 'exit io out 0x3f8')",
+		text);
+}
+
+struct collecting {
+	struct uni_diff_read *r;
+	uint64_t from_ns, to_ns; /* of the command that was recorded, if that is compared */
+	bool count;
+};
+
+static int collect_node(struct collecting *c, uint32_t node, double value, uint64_t t_ns)
+{
+	const struct uni_diff_entry e = { .node = node, .value = value, .t_ns = t_ns };
+
+	if (t_ns < c->from_ns || t_ns > c->to_ns)
+		return 0;
+	return uni_vec_push(&c->r->entries, e) ? 0 : -UNI_ENOMEM;
+}
+
+static int collect_sample(void *ctx, const struct uni_sample *s, uint32_t node)
+{
+	return collect_node(ctx, node, (double)s->weight, s->t_ns);
+}
+
+static int collect_exit(void *ctx, const struct uni_stream_exit *e, uint32_t node)
+{
+	return collect_node(ctx, node, (double)e->weight, e->t_ns);
+}
+
+static int collect_call(void *ctx, const struct uni_call_event *e, uint32_t node)
+{
+	struct collecting *c = ctx;
+
+	return collect_node(c, node, c->count ? 1 : (double)e->self, e->ns);
+}
+
+/* Entries become work if their innermost frame matches. */
+static int take_work(
+	struct uni_diff_read *r, const struct uni_profile *p, const char *glob, struct uni_err *err)
+{
+	size_t nr = uni_profile_nr_frames(p);
+	_cleanup_free_ bool *wanted = calloc(nr + 1, sizeof(*wanted));
+
+	if (wanted == NULL)
+		return uni_err_nomem(err);
+	for (size_t i = 0; i < nr; i++)
+		wanted[i] = fnmatch(glob,
+				    uni_profile_str(p, uni_profile_get_frame(p, (uint32_t)i)->name),
+				    0) == 0;
+	for (size_t i = 0; i < r->entries.nr; i++) {
+		const struct uni_diff_entry *e = &r->entries.v[i];
+		const struct uni_diff_work w = { .t_ns = e->t_ns, .units = e->value };
+
+		if (e->node != UNI_NODE_ROOT && wanted[uni_profile_node(p, e->node)->frame] &&
+			!uni_vec_push(&r->work, w))
+			return uni_err_nomem(err);
+	}
+	return 0;
+}
+
+static int read_calls(const struct uni_source_args *args, bool count, struct uni_diff_read *r,
+	struct uni_profile **ret, struct uni_err *err)
+{
+	struct collecting c = { .r = r, .to_ns = UINT64_MAX, .count = count };
+	const struct uni_profile_calls_watch watch = { .ctx = &c, .added = collect_call };
+	struct uni_profile_calls added = { 0 };
+	struct uni_call_source *s = NULL;
+	int rc = uni_call_source_open(args, &s, err);
+
+	if (rc == 0)
+		rc = uni_call_profile_make(
+			uni_call_source_get(s), count, false, &watch, ret, &added, err);
+	if (rc == 0)
+		uni_call_source_note(s);
+	uni_call_source_close(s);
+	return rc;
+}
+
+/* The number of calls, of exits: entries of 1 each, and then those that match. */
+static int read_work(const struct uni_source_args *args, const struct uni_diff_per *per,
+	struct uni_diff_read *r, struct uni_err *err)
+{
+	struct collecting c = { .r = r, .to_ns = UINT64_MAX };
+	const struct uni_build_watch watch = { .ctx = &c, .exit = collect_exit };
+	_cleanup_free_ char *glob = NULL;
+	struct uni_profile *p = NULL;
+	struct uni_source s = { 0 };
+	int rc;
+
+	if (per->kind == UNI_DIFF_PER_CALL) {
+		glob = strdup(per->glob);
+		rc = read_calls(args, true, r, &p, err);
+	} else {
+		struct uni_source_args exits = *args;
+
+		exits.exits = "count";
+		exits.build.watch = &watch;
+		if (asprintf(&glob, "[[]exit %s]", per->glob) < 0)
+			glob = NULL;
+		rc = uni_source_open(&exits, &s, err);
+		p = s.profile;
+		s.profile = NULL;
+	}
+	if (rc == 0)
+		rc = glob != NULL ? take_work(r, p, glob, err) : uni_err_nomem(err);
+	r->entries.nr = 0;
+	uni_profile_destroy(p);
+	if (rc == 0)
+		uni_source_close(&s);
+	if (rc == 0 && r->work.nr == 0)
+		return uni_err_set(err, UNI_ENOENT, "%s has no %s '%s' to compare by", args->path,
+			per->kind == UNI_DIFF_PER_CALL ? "call of a function" : "VM exit",
+			per->glob);
+	return rc;
+}
+
+static double gcd_of(double a, double b)
+{
+	while (b != 0) {
+		double rest = fmod(a, b);
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/*
+ * The number of samples behind values without times. Values in nanoseconds are multiples of the
+ * period of the profiler. 0: there is no such period.
+ */
+static double count_samples(const struct uni_profile *p)
+{
+	double period = 0, sum = uni_profile_total(p);
+
+	if (strcmp(uni_profile_unit(p), "samples") == 0)
+		return sum;
+	for (size_t i = 0; i < uni_profile_nr_nodes(p); i++) {
+		double self = uni_profile_node(p, (uint32_t)i)->self;
+
+		if (self != floor(self) || fabs(self) > 0x1p53)
+			return 0;
+		period = gcd_of(fabs(self), period);
+	}
+	/* With one stack or none, any number would be the period. */
+	return period > 1 && uni_profile_nr_nodes(p) > 2 && sum / period > 1 ? sum / period : 0;
+}
+
+static double seconds_of(const struct uni_source *s)
+{
+	const struct uni_record_stats *st = s->rec != NULL ? uni_recording_stats(s->rec) : NULL;
+
+	return st != NULL && st->end_ns > st->begin_ns ? (double)(st->end_ns - st->begin_ns) / 1e9
+						       : 0;
+}
+
+/*
+ * Seconds that a weight of 1 stands for. Periods in which no sample was taken or kept count as
+ * those in which one was.
+ */
+static double sample_seconds(const struct uni_source *s)
+{
+	const struct uni_record_meta *m = uni_recording_meta(s->rec);
+	const struct uni_record_stats *st = uni_recording_stats(s->rec);
+	double taken = (double)st->ticks, kept = (double)st->weight;
+	double scale = m->frequency > 0 ? 1 / m->frequency : 0;
+
+	if (taken > 0)
+		scale *= (taken + (double)st->skipped) / taken;
+	if (kept > 0)
+		scale *= (kept + (double)st->lost) / kept;
+	return scale;
+}
+
+static int check_read(const struct uni_diff_read *r, const struct uni_source_args *args,
+	const struct uni_diff_of *of, const struct uni_diff_per *per, struct uni_err *err)
+{
+	const struct uni_profile *p = r->run.p;
+
+	if (!(uni_profile_total(p) > 0) || (r->run.entry != NULL && r->run.nr == 0))
+		return uni_err_set(err, UNI_ENOENT, "%s holds nothing of %s to compare", args->path,
+			of->whole);
+	if (per->kind == UNI_DIFF_PER_NONE || of->exits != NULL || of->calls || r->calls != NULL ||
+		r->run.scale > 0)
+		return 0;
+	return uni_err_set(err, UNI_ENOTSUP,
+		"%s: --per needs sessions whose rate of samples is known, and this is none",
+		args->path);
+}
+
+bool uni_diff_run_work(const char *path, struct uni_record_work *ret)
+{
+	struct uni_session s;
+
+	if (uni_session_load(path, &s, NULL) != 0)
+		return false;
+	*ret = s.guest[0]->meta.work;
+	uni_session_free_parsed(&s);
+	return ret->command[0] != '\0';
+}
+
+static int read_values(const struct uni_source_args *args, const struct uni_diff_of *of,
+	const struct uni_diff_per *per, struct uni_diff_read *r, struct uni_err *err)
+{
+	struct collecting c = { .r = r, .to_ns = UINT64_MAX };
+	const struct uni_build_watch watch = {
+		.ctx = &c, .sample = collect_sample, .exit = collect_exit
+	};
+	struct uni_source_args samples = *args;
+	struct uni_record_work work;
+	bool timed;
+	int rc;
+
+	/* If a command was recorded, its time alone counts. */
+	if (per->kind == UNI_DIFF_PER_RUN && uni_diff_run_work(args->path, &work)) {
+		c.from_ns = work.begin_ns;
+		c.to_ns = work.end_ns;
+	}
+	samples.build.watch = &watch;
+	rc = of->calls ? 0 : uni_source_open(&samples, &r->s, err);
+	if (rc == 0 && (of->calls || uni_source_is_trace(&r->s)))
+		rc = read_calls(args, of->calls, r, &r->calls, err);
+	if (rc != 0)
+		return rc;
+	timed = r->calls != NULL || (r->s.rec != NULL && !uni_recording_meta(r->s.rec)->aggregate);
+	r->run.p = r->calls != NULL ? r->calls : r->s.profile;
+	if (timed) {
+		r->run.entry = r->entries.v;
+		r->run.nr = r->entries.nr;
+	}
+	r->run.samples = timed ? (double)r->entries.nr : count_samples(r->run.p);
+	r->seconds = seconds_of(&r->s);
+	if (per->kind == UNI_DIFF_PER_NONE)
+		return 0;
+	if (r->calls != NULL)
+		r->run.scale = of->calls ? 1 : 1e-9;
+	else if (of->exits == NULL && r->s.rec != NULL)
+		r->run.scale = sample_seconds(&r->s);
+	return 0;
+}
+
+int uni_diff_run_read(const struct uni_source_args *args, const struct uni_diff_of *of,
+	const struct uni_diff_per *per, struct uni_diff_read *r, struct uni_err *err)
+{
+	const struct uni_diff_work whole = { .units = 1 };
+	int rc = 0;
+
+	*r = (struct uni_diff_read){ 0 };
+	if (per->kind == UNI_DIFF_PER_CALL || per->kind == UNI_DIFF_PER_EXIT)
+		rc = read_work(args, per, r, err);
+	else if (per->kind == UNI_DIFF_PER_RUN && !uni_vec_push(&r->work, whole))
+		rc = uni_err_nomem(err);
+	if (rc == 0)
+		rc = read_values(args, of, per, r, err);
+	r->run.work = r->work.v;
+	r->run.nr_work = r->work.nr;
+	return rc == 0 ? check_read(r, args, of, per, err) : rc;
+}
+
+void uni_diff_run_close(struct uni_diff_read *r)
+{
+	if (r->s.profile != NULL || r->s.rec != NULL)
+		uni_source_close(&r->s);
+	uni_profile_destroy(r->calls);
+	uni_vec_free(&r->entries);
+	uni_vec_free(&r->work);
+}
