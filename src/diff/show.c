@@ -64,6 +64,10 @@ static void put_work_value(
 		uni_strbuf_addf(ret, sign ? "%+.4g %s" : "%.4g %s", v, s->value);
 		return;
 	}
+	if (v == 0) {
+		uni_strbuf_adds(ret, "0");
+		return;
+	}
 	while (i + 1 < uni_array_len(units) && fabs(v) < units[i].size)
 		i++;
 	uni_strbuf_addf(ret, sign ? "%+.3f %s" : "%.3f %s", v / units[i].size, units[i].name);
