@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "profile/copy.h"
 
 static const struct uni_diff_of kinds[] = {
 	{ "time", "the guest's time on a CPU", "samples", "s", false, false, NULL, false },
@@ -101,6 +102,9 @@ static int add_run(struct uni_diffing *x, enum uni_side side, struct uni_source_
 	x->kind = r.calls != NULL ? 'c' : 's';
 	if (rc == 0 && uni_diff_add(x->d, side, &r.run) != 0)
 		rc = uni_err_nomem(err);
+	if (rc == 0 && x->tree != NULL &&
+		uni_profile_add_copy(x->tree, r.run.p, 1, side == UNI_AFTER) != 0)
+		rc = uni_err_nomem(err);
 	if (rc == 0) {
 		x->show.side[side].samples += r.run.samples;
 		x->show.side[side].seconds += r.seconds;
@@ -132,6 +136,20 @@ static int add_side(struct uni_diffing *x, enum uni_side side, const struct uni_
 	return rc;
 }
 
+static bool create_tree(struct uni_diffing *x)
+{
+	x->tree = uni_profile_create();
+	return x->tree != NULL && uni_profile_enable_second(x->tree) == 0;
+}
+
+/* Shares of both sides are at the same scale. */
+static int finish_tree(struct uni_diffing *x, struct uni_err *err)
+{
+	uni_profile_set_unit(x->tree, x->show.side[UNI_AFTER].unit);
+	uni_profile_scale_first(x->tree);
+	return uni_profile_finish(x->tree) == 0 ? 0 : uni_err_nomem(err);
+}
+
 int uni_diffing_open(
 	const struct uni_diffing_args *args, struct uni_diffing *ret, struct uni_err *err)
 {
@@ -157,8 +175,12 @@ int uni_diffing_open(
 		x.show.per = x.per = name_per(&per);
 	if (per.kind != UNI_DIFF_PER_NONE && x.per == NULL)
 		rc = uni_err_nomem(err);
+	if (rc == 0 && args->tree && !create_tree(&x))
+		rc = uni_err_nomem(err);
 	for (int s = 0; rc == 0 && s < UNI_SIDES; s++)
 		rc = add_side(&x, (enum uni_side)s, args, of, &per, err);
+	if (rc == 0 && x.tree != NULL)
+		rc = finish_tree(&x, err);
 	if (rc == 0)
 		*ret = x;
 	else
@@ -169,6 +191,7 @@ int uni_diffing_open(
 void uni_diffing_close(struct uni_diffing *x)
 {
 	uni_diff_destroy(x->d);
+	uni_profile_destroy(x->tree);
 	free(x->per);
 	*x = (struct uni_diffing){ 0 };
 }

@@ -17,11 +17,13 @@ struct uni_diffing_args {
 	const char *of;		    /* NULL: time */
 	const char *per;	    /* NULL: the command that all were recorded with, or nothing */
 	struct uni_diffing_side side[UNI_SIDES];
+	bool tree; /* make a tree of both sides, too */
 };
 
 struct uni_diffing {
 	struct uni_diff_sides *d;
 	struct uni_diff_show show; /* all but r and limits */
+	struct uni_profile *tree;  /* NULL: not asked for */
 	char *per;		   /* owned: show.per */
 	char kind;		   /* 's' samples are compared, 'c' calls; 0: not known yet */
 };

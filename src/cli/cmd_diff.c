@@ -2,9 +2,13 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/strbuf.h"
 #include "app/cmd.h"
 #include "app/diffing.h"
 #include "app/symbols.h"
+#include "format/export.h"
+#include "profile/text.h"
 
 /* Exit status: besides those of all commands. */
 enum {
@@ -13,12 +17,16 @@ enum {
 };
 
 #define CONDITIONS_MAX 64
+#define TREE_LINES     5   /* for a function in the table */
+#define TREE_MIN       0.5 /* percent */
 
 static struct {
 	struct uni_diffing_args args;
 	double threshold, tolerance;
 	uint64_t max_rows, vcpu;
 	bool vcpu_given, json, all;
+	bool print_tree;
+	const char *output;
 	struct uni_opt_list fail_if;
 	struct uni_condition condition[CONDITIONS_MAX];
 	size_t nr_conditions;
@@ -52,6 +60,13 @@ static const struct uni_opt *list_diff_options(void)
 			"functions to list at most; 0 lists all (default 20)", NULL, NULL },
 		{ 0, "all", UNI_OPT_FLAG, &o.all, NULL, "list functions that did not change, too",
 			NULL, NULL },
+		{ 't', "tree", UNI_OPT_FLAG, &o.print_tree, NULL,
+			"also print the call tree of both sides; * marks functions that changed",
+			NULL, NULL },
+		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE.svg",
+			"also draw a flame graph, in which only functions that changed are "
+			"coloured",
+			"FILE", NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON (docs/diff.md)", NULL, NULL },
 		{ 0, "vcpu", UNI_OPT_U64, &o.vcpu, "N", "only this vCPU", NULL, &o.vcpu_given },
 		{ 0, "guest", UNI_OPT_STR, &o.args.src.guest, "N|NAME",
@@ -110,6 +125,22 @@ static int check_limits(struct uni_err *err)
 	return 0;
 }
 
+static int check_outputs(struct uni_err *err)
+{
+	const char *end = o.output != NULL ? strrchr(o.output, '.') : NULL;
+
+	o.args.tree = o.print_tree || o.output != NULL;
+	if (o.print_tree && o.json)
+		return uni_err_set(err, UNI_EUSAGE, "--json has no tree: leave out --tree");
+	if (o.output != NULL && (end == NULL || strcmp(end, ".svg") != 0))
+		return uni_err_set(err, UNI_EUSAGE,
+			"--output %s: a flame graph is written to FILE.svg. A page of both sides, "
+			"which does not tell what is sure, is `uniscope report --before OLD --html "
+			"FILE.html NEW`",
+			o.output);
+	return 0;
+}
+
 static int parse_conditions(const struct uni_diff_limits *limits, struct uni_err *err)
 {
 	if (o.fail_if.items.nr > CONDITIONS_MAX)
@@ -154,18 +185,81 @@ static int check_conditions(const struct uni_diff_result *r, struct uni_err *err
 	return 0;
 }
 
-static int print_diff(const struct uni_diff_show *show, struct uni_err *err)
+static int print_diff(const struct uni_diffing *x, const int8_t *sure, struct uni_err *err)
 {
+	const struct uni_text_opts tree = {
+		.max_rows = o.max_rows * TREE_LINES, .min_percent = TREE_MIN, .sure = sure
+	};
 	struct uni_sink *out;
 	int rc = uni_sink_open_file("-", &out, err);
 
 	if (rc != 0)
 		return rc;
 	if (o.json)
-		uni_diff_json(show, out);
+		uni_diff_json(&x->show, out);
 	else
-		uni_diff_text(show, out);
-	return uni_sink_close(out, err);
+		uni_diff_text(&x->show, out);
+	if (!o.json && o.print_tree) {
+		uni_sink_putc(out, '\n');
+		rc = uni_text_tree(x->tree, &tree, out);
+	}
+	if (rc == 0)
+		return uni_sink_close(out, err);
+	uni_sink_abort(out);
+	return uni_err_nomem(err);
+}
+
+/* "old.uniscope and 2 more". */
+static void add_side_name(const struct uni_diff_side_info *side, struct uni_strbuf *ret)
+{
+	uni_strbuf_adds(ret, side->path[0]);
+	if (side->nr > 1)
+		uni_strbuf_addf(ret, " and %zu more", side->nr - 1);
+}
+
+/* Widths are those of after. */
+static int draw_diff(const struct uni_diffing *x, const int8_t *sure, struct uni_err *err)
+{
+	static const struct uni_export_opt colours = { "diffcolors", "orangeblue" };
+	const struct uni_exporter *e = uni_exporter_by_name("svg");
+	_cleanup_strbuf_ struct uni_strbuf title, verdict;
+	struct uni_view view = { .profile = x->tree, .sure = sure };
+	struct uni_sink *out;
+	int rc;
+
+	uni_strbuf_init(&title);
+	uni_strbuf_init(&verdict);
+	add_side_name(&x->show.side[UNI_AFTER], &title);
+	uni_strbuf_adds(&title, ", compared with ");
+	add_side_name(&x->show.side[UNI_BEFORE], &title);
+	uni_strbuf_adds(&title, ": orange takes more, blue less");
+	uni_diff_verdict(&x->show, &verdict);
+	if (uni_strbuf_failed(&title) || uni_strbuf_failed(&verdict))
+		return uni_err_nomem(err);
+	view.title = title.s;
+	view.subtitle = verdict.s;
+	rc = uni_sink_open_file(o.output, &out, err);
+	if (rc != 0)
+		return rc;
+	rc = e->write(&view, &colours, 1, out, err);
+	if (rc == 0)
+		return uni_sink_close(out, err);
+	uni_sink_abort(out);
+	return rc;
+}
+
+static int show_diff(const struct uni_diffing *x, struct uni_err *err)
+{
+	_cleanup_free_ int8_t *sure = NULL;
+	int rc;
+
+	if (x->tree != NULL) {
+		sure = uni_diff_sure_frames(x->d, x->show.r, x->tree);
+		if (sure == NULL)
+			return uni_err_nomem(err);
+	}
+	rc = print_diff(x, sure, err);
+	return rc == 0 && o.output != NULL ? draw_diff(x, sure, err) : rc;
 }
 
 static int status_of(enum uni_verdict v)
@@ -195,7 +289,7 @@ static int compare_sides(struct uni_diffing *x, const struct uni_diff_limits *li
 	x->show.condition = o.condition;
 	x->show.nr_conditions = o.nr_conditions;
 	*status_ret = o.nr_conditions != 0 ? status_of_conditions(x, &r) : status_of(r.verdict);
-	rc = print_diff(&x->show, err);
+	rc = show_diff(x, err);
 	x->show.r = NULL;
 	uni_diff_result_deinit(&r);
 	return rc;
@@ -209,6 +303,8 @@ static int run_diff(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 	if (rc == 0)
 		rc = check_limits(err);
+	if (rc == 0)
+		rc = check_outputs(err);
 	limits = (struct uni_diff_limits){ .threshold = o.threshold / 100,
 		.tolerance = o.tolerance / 100 };
 	if (rc == 0)
@@ -239,6 +335,7 @@ const struct uni_cmd uni_cmd_diff = {
 		    "  uniscope diff --fail-if 'function tcp_* +2pp' old.uniscope new.uniscope\n"
 		    "  uniscope diff --fail-if 'total +5%' old-*.uniscope -- new-*.uniscope\n"
 		    "  uniscope diff --per 'call handle_request' old.uniscope new.uniscope\n"
+		    "  uniscope diff --tree -o changed.svg old.uniscope new.uniscope\n"
 		    "  uniscope diff --json old.folded new.folded",
 	.min_operands = 1,
 	.max_operands = SIZE_MAX,

@@ -282,6 +282,27 @@ int uni_diff_compare(const struct uni_diff_sides *d, const struct uni_diff_limit
 	return 0;
 }
 
+int8_t *uni_diff_sure_frames(const struct uni_diff_sides *d, const struct uni_diff_result *r,
+	const struct uni_profile *p)
+{
+	size_t nr = uni_profile_nr_frames(p), nr_functions = uni_diff_nr_functions(d);
+	_cleanup_free_ int8_t *sure = calloc(nr_functions + 1, 1);
+	int8_t *ret = calloc(nr + 1, 1);
+
+	for (size_t i = 0; sure != NULL && i < r->nr_changed; i++) {
+		const struct uni_diff_row *row = &r->row[i];
+
+		sure[row->function] = row->value[uni_diff_main_column(row)].c.diff > 0 ? 1 : -1;
+	}
+	if (sure == NULL || ret == NULL) {
+		free(ret);
+		return NULL;
+	}
+	for (size_t i = 0; i < nr; i++)
+		ret[i] = sure[uni_diff_function_of(d, p, (uint32_t)i)];
+	return ret;
+}
+
 void uni_diff_result_deinit(struct uni_diff_result *r)
 {
 	free(r->row);

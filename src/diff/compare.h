@@ -51,6 +51,10 @@ struct uni_diff_result {
 int uni_diff_compare(const struct uni_diff_sides *d, const struct uni_diff_limits *limits,
 	struct uni_diff_result *ret);
 void uni_diff_result_deinit(struct uni_diff_result *r);
+/* For each frame of a profile: is it known that its function takes more (1) or less (-1)? Owned by
+ * the caller; NULL: no memory. */
+int8_t *uni_diff_sure_frames(const struct uni_diff_sides *d, const struct uni_diff_result *r,
+	const struct uni_profile *p);
 /* The column that the row is about: total if only that changed. */
 enum uni_column uni_diff_main_column(const struct uni_diff_row *row);
 

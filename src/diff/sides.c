@@ -104,15 +104,35 @@ static bool side_grow(struct side *s, size_t nr_functions)
 	return true;
 }
 
+static const char *function_name(const struct uni_profile *p, uint32_t frame, size_t *len_ret)
+{
+	const struct uni_frame *f = uni_profile_get_frame(p, frame);
+	const char *name = f->kind == UNI_FK_UNKNOWN
+				   ? UNKNOWN
+				   : uni_profile_str(p, f->plain != 0 ? f->plain : f->name);
+
+	*len_ret = source_name_len(name, strlen(name));
+	return name;
+}
+
+size_t uni_diff_function_of(
+	const struct uni_diff_sides *d, const struct uni_profile *p, uint32_t frame)
+{
+	size_t len;
+	const char *name = function_name(p, frame, &len);
+	uint32_t number = uni_strtab_find(d->names, name, len);
+
+	return number != UNI_STR_NONE && number < d->functions.nr ? number : d->functions.nr;
+}
+
 static uint32_t function_add(
 	struct uni_diff_sides *d, const struct uni_profile *p, uint32_t frame, enum uni_side side)
 {
 	const struct uni_frame *f = uni_profile_get_frame(p, frame);
 	const struct function none = { 0 };
-	const char *name = f->kind == UNI_FK_UNKNOWN
-				   ? UNKNOWN
-				   : uni_profile_str(p, f->plain != 0 ? f->plain : f->name);
-	uint32_t number = uni_strtab_add(d->names, name, source_name_len(name, strlen(name)));
+	size_t len;
+	const char *name = function_name(p, frame, &len);
+	uint32_t number = uni_strtab_add(d->names, name, len);
 	struct function *one;
 
 	if (number == UNI_STR_NONE)

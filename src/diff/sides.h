@@ -52,6 +52,9 @@ int uni_diff_add(struct uni_diff_sides *d, enum uni_side side, const struct uni_
 
 size_t uni_diff_nr_functions(const struct uni_diff_sides *d);
 const char *uni_diff_name(const struct uni_diff_sides *d, size_t function);
+/* The function of a frame of any profile; the number of functions if it has none. */
+size_t uni_diff_function_of(
+	const struct uni_diff_sides *d, const struct uni_profile *p, uint32_t frame);
 /* Frames of ours ("[idle]", a guest's name): only their self values mean something. */
 bool uni_diff_is_synthetic(const struct uni_diff_sides *d, size_t function);
 /* Was it inlined everywhere on that side? */

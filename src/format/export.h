@@ -25,7 +25,10 @@ struct uni_view {
 	const struct uni_sample_filter *filter;	  /* of the samples; NULL: all */
 	const struct uni_symtab *symtab; /* instead of what travelled with the samples, or NULL */
 	const struct uni_build_opts *build; /* how samples become stacks; NULL: as they come */
-	const char *title;
+	const char *title, *subtitle;	    /* subtitle: NULL none */
+	/* For each frame of a profile with two columns: its function is known to have grown (1) or
+	 * shrunk (-1). NULL: all differences are shown. Formats without such marks show all. */
+	const int8_t *sure;
 	bool mangled;		 /* names from symtab as the linker has them */
 	struct uni_strbuf *lost; /* lines about data that the format cannot hold, or NULL */
 };

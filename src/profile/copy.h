@@ -15,6 +15,11 @@ int uni_profile_same_frames(const struct uni_profile *p, struct uni_profile **re
 int uni_profile_diff(const struct uni_profile *before, const struct uni_profile *after, bool scale,
 	struct uni_profile **ret);
 
+/* Adds the stacks of a finished profile to one of the columns of an unfinished one, by the names of
+ * functions. */
+int uni_profile_add_copy(
+	struct uni_profile *to, const struct uni_profile *from, double scale, bool second);
+
 /*
  * Without the self values of functions whose names match one of the globs. Their callees stay, and
  * totals are those of the rest. *left_out_ret: the sum of both columns that was left out.

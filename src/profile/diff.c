@@ -34,7 +34,7 @@ static int map_frames(struct uni_profile *to, const struct uni_profile *from, ui
 	return 0;
 }
 
-static int add_scaled(
+int uni_profile_add_copy(
 	struct uni_profile *to, const struct uni_profile *from, double scale, bool second)
 {
 	size_t nr = uni_profile_nr_nodes(from);
@@ -66,10 +66,10 @@ int uni_profile_diff(const struct uni_profile *before, const struct uni_profile 
 	int rc = to != NULL ? uni_profile_enable_second(to) : -UNI_ENOMEM;
 
 	if (rc == 0)
-		rc = add_scaled(
+		rc = uni_profile_add_copy(
 			to, before, scale && one > 0.0 && two > 0.0 ? two / one : 1.0, false);
 	if (rc == 0)
-		rc = add_scaled(to, after, 1.0, true);
+		rc = uni_profile_add_copy(to, after, 1.0, true);
 	if (rc == 0) {
 		uni_profile_set_unit(to, uni_profile_unit(after));
 		rc = uni_profile_finish(to);

@@ -183,6 +183,8 @@ static void put_branch(const struct tree *t, const struct uni_outline_line *b)
 		uni_sink_puts(t->out, b->forked && i + 1 == b->indent ? "|- " : "|  ");
 	put_name(t->opts, t->out, uni_profile_node_name(t->p, b->node), used + 3 * b->indent);
 	put_kind(t->p, n->frame, t->out);
+	if (t->opts->sure != NULL && n->frame != UNI_NODE_NONE && t->opts->sure[n->frame] != 0)
+		uni_sink_puts(t->out, " *");
 	uni_sink_putc(t->out, '\n');
 }
 

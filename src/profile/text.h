@@ -15,6 +15,7 @@ struct uni_text_opts {
 	size_t max_rows;    /* of a table, or lines of the tree: 0 = all */
 	double min_percent; /* of the total, below which a row or a branch is left out */
 	unsigned max_depth; /* of the tree: 0 = any */
+	const int8_t *sure; /* by frame: those other than 0 get a * in the tree; NULL: none */
 };
 
 /* "1,234,567": v rounded to a whole number. ret has room for UNI_NUMBER_MAX bytes. */

@@ -75,6 +75,25 @@ import json, sys
 assert json.load(sys.stdin)[\"conditions\"] == [{\"condition\": \"function a +2pp\", \"result\": \"failed\", \"function\": \"a\"}]"' sh "$U"
 check 'a total of unknown work cannot grow: a usage error' gives 2 'only shares can grow' --fail-if 'total +5%' old new
 
+check 'the tree marks functions that changed' gives 4 ' -5.00 .* b [*]$' --tree old new
+check 'and no other' sh -c 'grep -q " a [*]$" out && ! grep -q " c [*]$\| main [*]$" out'
+check 'a flame graph is drawn' gives 4 '^larger share' -o d.svg old new
+check 'it names both sides, and the verdict' sh -c 'grep -q "new, compared with old: orange takes more, blue less<" d.svg && grep -q "larger share: a takes 34.0 %" d.svg'
+check 'its cards have both shares' grep -q '<title>a (3,400 samples, 34.00%; before 30.00%; the function changed)' d.svg
+check 'only functions that changed have a colour' python3 - d.svg <<'P'
+import re, sys
+fill = {}
+for title, colour in re.findall(r"<title>([a-z]+) .*?</title>.*?fill=\"([^\"]*)\"", open(sys.argv[1]).read(), re.S):
+    fill[title] = colour
+print(fill)
+rgb = {name: [int(x) for x in re.findall(r"\d+", colour)] for name, colour in fill.items()}
+assert rgb["main"] == rgb["c"] == rgb["all"] == [255, 255, 255]
+assert rgb["a"][0] > rgb["a"][2] + 30 and rgb["b"][2] > rgb["b"][0] + 30 and rgb["leaf"][2] > rgb["leaf"][0] + 30
+P
+check 'nothing changed: nothing has a colour' sh -c '"$1" diff -o e.svg old same >no && ! grep "<rect" e.svg | grep -v "rgb(255,255,255)" | grep -q "rgb("' sh "$U"
+check 'other endings are refused' gives 2 'FILE.svg' -o d.html old new
+check 'the tree is no JSON' gives 2 'leave out --tree' --tree --json old new
+
 # Recordings of one command: with the samples of the made-up session, 822 to 846 before, and 985 to 1013 after.
 made() { # COMMAND STATUS NAME SAMPLES
 	"$MKSESSION" "$T/$3.uniscope" "$4" 2 || exit 1

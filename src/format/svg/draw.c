@@ -100,6 +100,11 @@ static size_t shown_len(const char *name)
 	return n;
 }
 
+static int8_t node_sure(const struct uni_svg *g, uint32_t node)
+{
+	return node == UNI_NODE_ROOT ? 0 : g->sure[uni_profile_node(g->p, node)->frame];
+}
+
 /* Black on dark reds is hard to read. Relative luminance roughly as WCAG 2 has it. */
 static bool is_dark(struct uni_rgb c)
 {
@@ -185,7 +190,13 @@ static void put_title(struct uni_svg *g, const struct place *at, double value)
 		uni_sink_puts(g->out, ", 100%");
 	} else {
 		uni_sink_printf(g->out, ", %.2f%%", percent_of_max(g, value));
-		if (g->diff) {
+		if (g->sure != NULL) {
+			double before = uni_profile_node(g->p, at->node)->total;
+
+			uni_sink_printf(g->out, "; before %.2f%%; %s", percent_of_max(g, before),
+				node_sure(g, at->node) != 0 ? "the function changed"
+							    : "no change is sure");
+		} else if (g->diff) {
 			double d = node_delta(g, at->node) * (g->negate ? -1.0 : 1.0);
 
 			uni_sink_printf(g->out, "; %s%.2f%%", d > 0.0 ? "+" : "",
@@ -227,12 +238,24 @@ static bool is_grey(const char *name)
 	return strcmp(name, "-") == 0 || strcmp(name, "--") == 0;
 }
 
+/* Only functions that are known to have changed: the more their node did, the stronger. */
+static struct uni_rgb sure_colour(const struct uni_svg *g, uint32_t node)
+{
+	int8_t sure = node_sure(g, node);
+	double d = fabs(uni_profile_total2(g->p, node) - uni_profile_node(g->p, node)->total);
+
+	return uni_colour_delta(
+		sure * fmax(fmin(d, g->max_delta), g->max_delta / 1000), g->max_delta, true);
+}
+
 static struct uni_rgb frame_colour(struct uni_svg *g, uint32_t node)
 {
 	const char *name = node == UNI_NODE_ROOT ? "" : uni_profile_node_name(g->p, node);
 
 	struct uni_rgb c;
 
+	if (g->sure != NULL)
+		return sure_colour(g, node);
 	if (g->diff && !is_grey(name))
 		return uni_colour_delta(
 			node_delta(g, node) * (g->negate ? -1.0 : 1.0), g->max_delta, g->safe);

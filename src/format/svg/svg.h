@@ -22,6 +22,7 @@ struct uni_svg {
 	bool inverted, reverse, negate, hash, random;
 	bool flamechart, compat;
 	const char *cp, *nameattr, *diffcolors;
+	const int8_t *sure; /* as of the view */
 
 	/* Derived from the options and the profile */
 	const struct uni_profile *p;

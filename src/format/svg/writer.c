@@ -339,6 +339,9 @@ static int draw_graph(struct uni_svg *g, const struct uni_view *v, struct uni_er
 			   : g->flamechart  ? "Flame Chart"
 			   : g->inverted    ? "Icicle Graph"
 					    : "Flame Graph";
+	g->sure = g->diff && g->p == v->profile ? v->sure : NULL;
+	if (g->subtitle == NULL)
+		g->subtitle = v->subtitle;
 	say_whole(g, v);
 	if (g->countname == NULL)
 		g->countname = uni_profile_unit(g->p);
