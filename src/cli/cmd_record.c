@@ -151,8 +151,9 @@ static int run_record(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 			.search = uni_search_of(&o.rec.debug_dirs),
 			.sysroot = &o.rec.sysroot,
 			.inside_ok = true,
-			.may_give_up =
-				!o.follow && o.rec.save_replay == NULL && o.rec.watch.items.nr == 0,
+			/* A command runs with the rights of the caller. */
+			.may_give_up = !o.follow && o.rec.save_replay == NULL &&
+				       o.rec.watch.items.nr == 0 && ctx->rest == NULL,
 			.wait_ns = (uint64_t)(o.wait * 1e9),
 			.no_image_ok = o.all,
 			.accept_image = o.rec.accept_image,
