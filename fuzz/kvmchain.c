@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The chain that the program in the kernel makes, compiled as plain C. The input is the registers,
- * the facts about a piece of code and its unwind rows, and then the guest's memory: page tables and
- * a stack. The verifier bounds the memory that is read; here a sanitizer and the checks do.
+ * the facts about a piece of code and its unwind rows. Then comes the guest's memory: page tables
+ * and a stack. The verifier bounds the memory that is read; here a sanitizer and the checks do.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -408,10 +408,9 @@ static void follow_on(struct run *run)
 static int sample_and_write(struct run *run, const char *path, struct uni_err *err)
 {
 	const struct uni_record_args *args = run->args;
-	int rc, rc2;
 	bool drop = false;
+	int rc2, rc = uni_workload_prepare(&run->workload, args->command, err);
 
-	rc = args->command != NULL ? uni_workload_prepare(&run->workload, args->command, err) : 0;
 	if (rc == 0)
 		rc = begin_session(run, path, err);
 	if (rc == 0) {
@@ -423,12 +422,10 @@ static int sample_and_write(struct run *run, const char *path, struct uni_err *e
 		rc = result_of(run, err);
 	}
 	rc2 = uni_workload_finish(&run->workload, rc == 0 ? err : NULL);
+	if (rc == 0 && rc2 == 0 && args->judge != NULL)
+		rc2 = args->judge(args->ctx, &run->job[0].stats, err);
 	if (rc == 0) {
 		rc = rc2;
-		drop = rc != 0;
-	}
-	if (rc == 0 && args->judge != NULL) {
-		rc = args->judge(args->ctx, &run->job[0].stats, err);
 		drop = rc != 0;
 	}
 	rc2 = run->rec != NULL ? end_session(run, rc == 0 ? err : NULL) : 0;

@@ -60,6 +60,8 @@ int uni_workload_prepare(struct uni_workload *w, char *const *argv, struct uni_e
 	sigset_t all, old;
 	int fd[2];
 
+	if (argv == NULL)
+		return 0;
 	join_words(argv, w->work.command, sizeof(w->work.command));
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0)
 		return uni_err_set(err, UNI_EIO, "cannot make a socket: %s", strerror(errno));

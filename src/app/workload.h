@@ -19,7 +19,8 @@ struct uni_workload { /* zeroed: there is none */
 	struct uni_record_work work;
 };
 
-/* Makes the process, which waits. Called before there are threads. argv[0] is not NULL. */
+/* Makes the process, which waits. Called before there are threads. argv[0] is not NULL.
+ * argv NULL: there is none. */
 int uni_workload_prepare(struct uni_workload *w, char *const *argv, struct uni_err *err);
 /* It begins now; later calls do nothing. When it ends, the recording is asked to stop. For any
  * thread, one at a time. */

@@ -229,7 +229,7 @@ static void test_links(void **state)
 
 	map_image(w, 0, 0, true);
 	assert_int_equal(uni_arch_x86_64.paging(&w->regs[0], &root), 0);
-	assert_int_equal(uni_as_create(w->g.m, NULL, &as, NULL), 0);
+	assert_int_equal(uni_as_create(w->g.m, &uni_as_budget_once, &as, NULL), 0);
 	assert_int_equal(uni_links_read(as, &root, table, 48, link, UNI_LINKS_MAX), 0);
 	make_links(w, bias, name, 2);
 	assert_int_equal(uni_links_read(as, &root, table, 48, link, UNI_LINKS_MAX), 2);

@@ -134,7 +134,7 @@ static void reads_straddle_pages(void **state)
 	uint8_t buf[0x3000];
 	uint64_t v;
 
-	space_open(&s, NULL);
+	space_open(&s, &uni_as_budget_once);
 	for (unsigned i = 0; i < 0x3000 - 8; i += 7) {
 		unsigned n = 1 + i % (0x3000 - i);
 
@@ -161,7 +161,7 @@ static void caches_last_one_sample(void **state)
 	struct space s;
 	uint64_t a, b;
 
-	space_open(&s, NULL);
+	space_open(&s, &uni_as_budget_once);
 	assert_int_equal(uni_as_read_u64(s.as, uni_gva_of(0x10), &a), 0);
 	guest_put64(&s.g, 0, 0x5000 | 1); /* the guest remaps the page and changes the old one */
 	guest_put64(&s.g, 0x8010, ~a);
@@ -239,7 +239,7 @@ static void gone_is_passed_on(void **state)
 	struct space s;
 	uint64_t v;
 
-	space_open(&s, NULL);
+	space_open(&s, &uni_as_budget_once);
 	s.g.gone_at = 2;
 	assert_int_equal(uni_as_read_u64(s.as, uni_gva_of(0), &v), -UNI_EGONE);
 	space_close(&s);
@@ -258,7 +258,7 @@ static void exact_ends_without_paging(void **state)
 			g.ram[i] = (uint8_t)i;
 		uni_gmem_set_granule(g.m, granule);
 		assert_true(uni_gmem_granule(g.m) >= 64 && uni_gmem_granule(g.m) <= 4096);
-		assert_int_equal(uni_as_create(g.m, NULL, &as, NULL), 0);
+		assert_int_equal(uni_as_create(g.m, &uni_as_budget_once, &as, NULL), 0);
 		assert_int_equal(uni_as_read(as, uni_gva_of(UINT64_MAX - 63), buf, 64), 0);
 		assert_memory_equal(buf, g.ram + 36, 64);
 		assert_int_equal(uni_as_read(as, uni_gva_of(UINT64_MAX), buf, 1), 0);
@@ -284,7 +284,7 @@ static void the_space_does_not_wrap(void **state)
 
 	assert_int_equal(
 		uni_gmem_create(&array_ops, array, UNI_GMEM_VIRTUAL, both, 2, &m, NULL), 0);
-	assert_int_equal(uni_as_create(m, NULL, &as, NULL), 0);
+	assert_int_equal(uni_as_create(m, &uni_as_budget_once, &as, NULL), 0);
 	assert_int_equal(uni_gmem_read(m, uni_gpa_of(UINT64_MAX), buf, 2), -UNI_ERANGE);
 	assert_int_equal(uni_as_read(as, uni_gva_of(UINT64_MAX), buf, 2), -UNI_EFAULT);
 	assert_int_equal(uni_as_read_some(as, uni_gva_of(UINT64_MAX - 9), buf, 64), 10);
@@ -298,7 +298,7 @@ static void high_half_has_its_own_table(void **state)
 	uni_gpa gpa;
 	uint64_t size;
 
-	space_open(&s, NULL);
+	space_open(&s, &uni_as_budget_once);
 	for (unsigned i = 0; i < 4; i++)
 		guest_put64(&s.g, 0xf000 + i * 8, 0x3001);
 	s.root.geometry_high = &one_level;

@@ -105,7 +105,7 @@ static void open_guest(struct bench *b)
 	region = (struct uni_gmem_region){ .start = b->start, .size = b->size };
 	assert_int_equal(
 		uni_gmem_create(&ram_ops, b, UNI_GMEM_VIRTUAL, &region, 1, &b->m, &b->err), 0);
-	assert_int_equal(uni_as_create(b->m, NULL, &b->as, &b->err), 0);
+	assert_int_equal(uni_as_create(b->m, &uni_as_budget_once, &b->as, &b->err), 0);
 	b->list = uni_thread_list_create(64);
 	assert_non_null(b->list);
 	b->regs[0].pc_valid = b->regs[0].sp_valid = true;

@@ -123,7 +123,7 @@ static int translate(struct walk *w, uint64_t va, uint64_t *gpa_ret, uint64_t *s
 static void walk_open(struct walk *w)
 {
 	assert_true(guest_init(&w->g, 0, 0x8000, UNI_GMEM_PHYSICAL));
-	assert_int_equal(uni_as_create(w->g.m, NULL, &w->as, NULL), 0);
+	assert_int_equal(uni_as_create(w->g.m, &uni_as_budget_once, &w->as, NULL), 0);
 }
 
 static void walk_close(struct walk *w)

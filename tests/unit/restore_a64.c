@@ -58,7 +58,7 @@ static int set_up(void **state)
 	static struct fixture f;
 
 	assert_true(guest_init(&f.g, TEXT, SIZE, UNI_GMEM_VIRTUAL));
-	assert_int_equal(uni_as_create(f.g.m, NULL, &f.as, NULL), 0);
+	assert_int_equal(uni_as_create(f.g.m, &uni_as_budget_once, &f.as, NULL), 0);
 	/* Each word of the stack has a value of its own; those that are returned to, addresses. */
 	for (unsigned i = 0; i < 64; i++)
 		guest_put64(&f.g, STACK + 8 * i, 0x1000 + i);

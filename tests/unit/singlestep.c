@@ -185,7 +185,7 @@ static void every_instruction(void **state)
 	uni_unwinder_init(&s.u, &uni_arch_x86_64, &hints);
 	assert_int_equal(
 		uni_gmem_create(&child_ops, &s.pid, UNI_GMEM_VIRTUAL, space, 2, &m, NULL), 0);
-	assert_int_equal(uni_as_create(m, NULL, &s.as, NULL), 0);
+	assert_int_equal(uni_as_create(m, &uni_as_budget_once, &s.as, NULL), 0);
 	run(&s);
 	(void)kill(s.pid, SIGKILL);
 	(void)waitpid(s.pid, &status, 0);

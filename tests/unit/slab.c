@@ -100,7 +100,7 @@ static void prefetched(void **state)
 	uint8_t b;
 
 	open_fake(&f, 32);
-	assert_int_equal(uni_as_create(f.m, NULL, &as, NULL), 0);
+	assert_int_equal(uni_as_create(f.m, &uni_as_budget_once, &as, NULL), 0);
 	f.ram[0] = f.ram[0x5000] = f.ram[0x9000] = 1;
 	uni_as_begin(as, NULL);
 	uni_as_prefetch(as); /* knows nothing yet */

@@ -428,7 +428,7 @@ static void return_addresses_are_code(void **state)
 
 	memset(&f, 0, sizeof(f));
 	assert_true(guest_init(&f.g, 0, 2 * SIZE, UNI_GMEM_PHYSICAL));
-	assert_int_equal(uni_as_create(f.g.m, NULL, &f.as, NULL), 0);
+	assert_int_equal(uni_as_create(f.g.m, &uni_as_budget_once, &f.as, NULL), 0);
 	for (unsigned i = 0; i < 3; i++) /* 4-level, the first 2 MiB are one leaf */
 		guest_put64(&f.g, 0x1000 * (i + 1), i == 2 ? 0x81 : 0x1000 * (i + 2) | 1);
 	uni_regs_set_sys(&sys, UNI_X86_CR0, 0x80000001);

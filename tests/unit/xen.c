@@ -149,7 +149,7 @@ static void reads_stack(bool hvm)
 	hv_put(FRAME(5) + 8, 0x5678);
 	t = attached("xen:dom=7");
 	assert_int_equal(t->ops->nr_vcpus(t), HV_VCPUS);
-	assert_int_equal(uni_as_create(t->ops->gmem(t), NULL, &as, NULL), 0);
+	assert_int_equal(uni_as_create(t->ops->gmem(t), &uni_as_budget_once, &as, NULL), 0);
 	assert_int_equal(uni_pause_begin(&p, t, VCPUS(7), regs), 0);
 	assert_int_equal(hv->pauses, 1);
 	assert_int_equal(regs[0].state, UNI_VCPU_RUNNING);
@@ -207,7 +207,7 @@ static void reads_large_pages(void **state)
 	hv_put(FRAME(2) + 8 * (STACK_VA >> 21 & 511), big | PRESENT | LARGE);
 	hv_put(FRAME(1) + 8 * ((STACK_VA >> 30 & 511) + 1), huge | PRESENT | LARGE);
 	t = attached("xen:dom=web,pause=no");
-	assert_int_equal(uni_as_create(t->ops->gmem(t), NULL, &as, NULL), 0);
+	assert_int_equal(uni_as_create(t->ops->gmem(t), &uni_as_budget_once, &as, NULL), 0);
 	assert_int_equal(t->ops->snap(t, VCPUS(1), regs, 0), 0);
 	assert_int_equal(t->arch->paging(&regs[0], &root), 0);
 	uni_as_begin(as, &root);
