@@ -130,6 +130,26 @@ static int check_session_args(
 		nr, nr - 1);
 }
 
+/* --from, --to: the next ns is the end, as 0 would be none. */
+static int choose_time(
+	struct uni_source_args *args, const struct uni_recording *rec, struct uni_err *err)
+{
+	const double most = 1e9; /* s */
+
+	if (args->from == 0 && !args->to_given)
+		return 0;
+	if (!(args->from >= 0) || args->from > most ||
+		(args->to_given && (!(args->to > args->from) || args->to > most)))
+		return uni_err_set(err, UNI_EUSAGE,
+			"--from and --to are seconds from 0 on, and --to is after --from");
+	if (uni_recording_meta(rec)->aggregate)
+		return uni_err_set(err, UNI_EUSAGE,
+			"--from and --to need times, and %s has counts without", args->path);
+	args->build.from_ns = (uint64_t)(args->from * 1e9);
+	args->build.to_ns = args->to_given ? uni_max((uint64_t)(args->to * 1e9), (uint64_t)1) : 0;
+	return 0;
+}
+
 /* --exits[=count|time] */
 static int choose_what(
 	struct uni_source_args *args, const struct uni_recording *rec, struct uni_err *err)
@@ -223,6 +243,8 @@ static int open_session(struct uni_source_args *args, const struct uni_input *in
 	if (rc == 0)
 		rc = choose_what(args, s->rec, err);
 	if (rc == 0)
+		rc = choose_time(args, s->rec, err);
+	if (rc == 0)
 		rc = choose_threads(args, s, err);
 	if (rc != 0)
 		return rc;
@@ -260,6 +282,8 @@ int uni_source_check_import(const struct uni_source_args *args, struct uni_err *
 		{ args->on_cpu, "--on-cpu" },
 		{ args->off_cpu, "--off-cpu" },
 		{ args->all_time, "--all-time" },
+		{ args->from != 0, "--from" },
+		{ args->to_given, "--to" },
 		{ args->build.per_thread, "--per-thread" },
 		{ args->build.filter.vcpu >= 0, "--vcpu" },
 		{ args->build.per_vcpu, "--per-vcpu" },

@@ -47,6 +47,8 @@ struct uni_source_args {
 	 * only a trace, this is always so.
 	 */
 	bool calls_too;
+	double from, to; /* seconds since the first sample; to is heeded if to_given */
+	bool to_given;
 	bool on_cpu, all_time, off_cpu; /* the time that counts; none: the guest's time on a CPU */
 	bool every;			/* like all_time, for a caller that selects parts itself */
 	struct uni_build_opts
@@ -59,6 +61,16 @@ struct uni_source_args {
 		0, "input-format", UNI_OPT_STR, &(format), "FORMAT",                      \
 			"the format of FILE, if it is not a session (default: detected)", \
 			UNI_WORDS_IMPORTERS, NULL, __VA_ARGS__                            \
+	}
+
+/* A part of a session's time, for commands that show nothing but profiles and exits. */
+#define UNI_TIME_OPTIONS(a)                                                                   \
+	{ 0, "from", UNI_OPT_DOUBLE, &(a).from, "SECONDS",                                    \
+		"only samples and exits from this time on, counted from the first one", NULL, \
+		NULL },                                                                       \
+	{                                                                                     \
+		0, "to", UNI_OPT_DOUBLE, &(a).to, "SECONDS", "only until here", NULL,         \
+			&(a).to_given                                                         \
 	}
 
 /* Option entries of all commands that show a session; `a` is a struct uni_source_args. */

@@ -71,6 +71,7 @@ static const struct uni_opt *list_diff_options(void)
 		{ 0, "vcpu", UNI_OPT_U64, &o.vcpu, "N", "only this vCPU", NULL, &o.vcpu_given },
 		{ 0, "guest", UNI_OPT_STR, &o.args.src.guest, "N|NAME",
 			"only this guest, of a session with several", NULL, NULL },
+		UNI_TIME_OPTIONS(o.args.src),
 		{ 0, "thread", UNI_OPT_STR, &o.args.src.thread, "NAME",
 			"only threads whose name matches; * and ? stand for any text", NULL, NULL },
 		{ 's', "symbols", UNI_OPT_STR, &o.args.src.symbols, "FILE",

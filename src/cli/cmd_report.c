@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "app/cmd.h"
+#include "app/newest.h"
 #include "app/page.h"
 #include "app/quality.h"
 #include "app/source.h"
@@ -59,6 +61,7 @@ static const struct uni_opt *list_report_options(void)
 			"a line for each vCPU, and one tree below each", NULL, NULL },
 		{ 0, "vcpu", UNI_OPT_U64, &o.vcpu, "N", "only this vCPU", NULL, &o.vcpu_given },
 		UNI_SOURCE_OPTIONS(o.src),
+		UNI_TIME_OPTIONS(o.src),
 		{ 's', "symbols", UNI_OPT_STR, &o.src.symbols, "FILE",
 			"names from this ELF, .usym or table in text instead of "
 			"the session's own. A table is the output of nm, objdump "
@@ -67,7 +70,7 @@ static const struct uni_opt *list_report_options(void)
 			"FILE", NULL },
 		UNI_DEBUG_DIR_OPTION(o.src.debug_dirs),
 		UNI_NAMING_OPTIONS(o.src.build.naming),
-		UNI_INPUT_FORMAT_OPTION(o.src.format, .old_name = "from"),
+		UNI_INPUT_FORMAT_OPTION(o.src.format),
 		{ 0, "diff", UNI_OPT_FLAG, &o.src.diff, NULL,
 			"folded input has two counts a line: show the difference", NULL, NULL },
 		{ 0, "exits", UNI_OPT_MAYBE, &o.src.exits, "[=count|time]",
@@ -132,6 +135,10 @@ static int print_report(const struct uni_source *s, struct uni_err *err)
 		return rc;
 	if (s->rec != NULL)
 		uni_quality_print(s->rec, &o.src.build.filter, out);
+	if (o.src.to_given)
+		uni_sink_printf(out, "part       %g s to %g s only\n", o.src.from, o.src.to);
+	else if (o.src.from != 0)
+		uni_sink_printf(out, "part       %g s and later only\n", o.src.from);
 	if (o.functions != 0)
 		text.min_percent = 0;
 	/* A table of nothing but such addresses would look like its profile. */
@@ -240,14 +247,24 @@ static int print_json(const struct uni_source *s, struct uni_err *err)
 
 static int run_report(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
+	_cleanup_free_ char *newest = NULL;
 	struct uni_source s;
-	int rc;
+	int rc = 0;
 
-	o.src.path = ctx->operands[0];
+	if (ctx->nr_operands == 0) {
+		rc = uni_newest_session(&newest, err);
+		if (rc != 0)
+			return uni_exit_of(rc);
+		uni_note("the newest session here is %s", newest);
+	}
+	o.src.path = newest != NULL ? newest : ctx->operands[0];
 	o.src.build.per_vcpu = o.per_vcpu;
 	o.src.no_profile = o.src.exits != NULL && (o.json || !o.tree);
 	if (o.vcpu_given)
 		o.src.build.filter.vcpu = (int64_t)uni_min(o.vcpu, (uint64_t)INT64_MAX);
+	if (o.page.output != NULL && (o.src.from != 0 || o.src.to_given))
+		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
+			"--from and --to are not for --html: a time is chosen in the page"));
 	if (o.page.output != NULL)
 		return uni_exit_of(uni_page_report(&o.src, &o.page, err));
 	if (o.src.exits != NULL && o.page.hide.items.nr != 0)
@@ -278,17 +295,18 @@ static int run_report(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 const struct uni_cmd uni_cmd_report = {
 	.name = "report",
-	.operands = "FILE",
+	.operands = "[FILE]",
 	.reads_only = true,
 	.summary = "print the results of a session: quality, functions, call tree",
-	.details = "FILE is a session folder, or a file in a format that `uniscope import` reads.",
-	.examples = "  uniscope report web1.uniscope\n"
+	.details = "FILE is a session folder, or a file in a format that `uniscope import` reads. "
+		   "Without it, the newest session of this folder is taken.",
+	.examples = "  uniscope report\n"
+		    "  uniscope report web1.uniscope\n"
 		    "  uniscope report --tree --per-vcpu web1.uniscope\n"
 		    "  uniscope report --exits web1.uniscope\n"
 		    "  uniscope report --html web1.html web1.uniscope\n"
 		    "  uniscope report --hide 'kernel_sleep*' --html trace.html trace.csv\n"
 		    "  uniscope report --html both.html --beside good.uniscope bad.uniscope",
-	.min_operands = 1,
 	.max_operands = 1,
 	.options = list_report_options,
 	.run = run_report,

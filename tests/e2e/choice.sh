@@ -73,6 +73,27 @@ check "report --html --thread: the page has that thread's calls" \
 	of_thread one.names
 check "and none of a thread that is not there" refused 1 'no thread' "$U" report --html no.html --thread nosuch t2.uniscope
 
+# A part of the time: the two sides of any moment add up to the whole.
+total() { "$U" report --json --all-time "$@" s.uniscope 2>/dev/null | python3 -c 'import json, sys; print(json.load(sys.stdin)["total"])'; }
+adds_up() {
+	first=$(total --to 0.0001) rest=$(total --from 0.0001) all=$(total)
+	echo "$first and $rest of $all"
+	[ "$first" -gt 0 ] && [ "$rest" -gt 0 ] && [ $((first + rest)) -eq "$all" ]
+}
+check "--from and --to: the parts are the whole" adds_up
+check "and the report says so" sh -c '"$1" report --from 0.0001 s.uniscope | grep "part  *0.0001 s and later only"' sh "$U"
+check "--to before --from" refused 2 'to is after --from' "$U" report --from 2 --to 1 s.uniscope
+check "--from of folded stacks" refused 2 'from is for sessions' "$U" report --from 2 s.folded
+check "--from and a page" refused 2 'a time is chosen in the page' "$U" report --from 2 --html no.html s.uniscope
+newest() {
+	cp -r s.uniscope other.uniscope && touch -d '2020-01-01' ./*.uniscope/session.json &&
+		touch -d '2021-01-01' other.uniscope/session.json &&
+		"$U" report 2>err >no && cat err && grep -q 'the newest session here is other.uniscope' err || return 1
+	touch -d '2022-01-01' s.uniscope/session.json && "$U" report >no 2>err && cat err && grep -q 'is s.uniscope' err
+}
+check "report without a name takes the newest session" newest
+check "and says if there is none" sh -c 'mkdir none && cd none && ! "$1" report 2>err && grep "this folder has no session" err' sh "$U"
+
 check "all outputs of a session have the same shares, of the guest's time on a CPU" \
 	python3 "$SRC/tests/e2e/whole_judge.py" "$U" "$T/s.uniscope"
 

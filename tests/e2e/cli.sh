@@ -81,7 +81,7 @@ hinted() { # HINT COMMAND...: works, with that line on stderr
 	"$@" >"$T/out" 2>"$T/err" && [ -s "$T/out" ] && [ "$(head -1 "$T/err")" = "uniscope: $hint" ] || { cat "$T/err"; return 1; }
 }
 printf 'main;a;b 10\nmain;a 5\nmain;c 85\n' >"$T/in.folded"
-check "an old name is understood" hinted '--from is an old name: use --input-format' "$U" report --from folded "$T/in.folded"
+check "an old name is understood" hinted '--from is an old name: use --input-format' "$U" export -f folded --from folded "$T/in.folded"
 check "an old letter as well" hinted '-f is an old letter of --input-format, and means something else in other commands: use --input-format' \
 	sh -c '"$1" import -f folded "$2/in.folded" -o "$2/letter.uniscope" && ls "$2/letter.uniscope"' - "$U" "$T"
 printf 'function,tid,latency_us,latency_us_self\r\nf,1,5,5\r\n' >"$T/trace.csv"
@@ -268,5 +268,30 @@ check "findings of samples: there is no trace" says 'holds samples and no trace'
 check "record -- without a command: exit 2" exits 2 "$U" record 1 -d 2 --
 check "and says what is missing" says 'give the command to run behind --' "$U" record 1 -d 2 --
 check "--follow and a command: exit 2" exits 2 "$U" record web1 --follow -- sleep 1
+
+# The guide's commands are as they stand there: each command, and each of its options, exists.
+guide() {
+	"$U" guide >"$T/guide" && [ "$(grep -c '^     uniscope ' "$T/guide")" -ge 18 ] || return 1
+	sed -n 's/^     uniscope //p' "$T/guide" | sed 's/ -- .*//; s/   .*//; s/\\$//' | while read -r words; do
+		set -- $words
+		name=$1
+		shift
+		[ "$name" != trace ] || {
+			name="trace $1"
+			shift
+		}
+		"$U" $name --help >"$T/help" || exit 1
+		for word in "$@"; do
+			case $word in
+			-*) grep -qE -e "(^|[ ,])$word([ ,=[]|\$)" "$T/help" || {
+				echo "$name has no $word"
+				exit 1
+			} ;;
+			esac
+		done
+	done
+}
+check "the guide's commands and their options exist" guide
+check "it has two pages, no wider than a terminal" sh -c '[ "$(wc -l <"$1")" -le 66 ] && ! grep ".\{97\}" "$1"' sh "$T/guide"
 
 echo "1..$n"
