@@ -112,6 +112,22 @@ static void cursor_never_overruns(void **state)
 	assert_int_equal(uni_cursor_u8(&c), 0); /* stays failed */
 }
 
+/* What has no room is not added, and what comes after it neither: the text has no hole. */
+static void strbuf_without_room(void **state)
+{
+	struct uni_strbuf b;
+
+	uni_strbuf_init(&b);
+	uni_strbuf_adds(&b, "a");
+	assert_false(uni_strbuf_reserve(&b, SIZE_MAX));
+	assert_true(uni_strbuf_failed(&b));
+	uni_strbuf_adds(&b, "b");
+	assert_string_equal(b.s, "a");
+	uni_strbuf_reset(&b);
+	assert_false(uni_strbuf_failed(&b));
+	uni_strbuf_deinit(&b);
+}
+
 static void json_escapes_and_nests(void **state)
 {
 	struct uni_strbuf b;
@@ -278,6 +294,7 @@ int main(void)
 		cmocka_unit_test(numbers_are_strict),
 		cmocka_unit_test(globs),
 		cmocka_unit_test(cursor_never_overruns),
+		cmocka_unit_test(strbuf_without_room),
 		cmocka_unit_test(json_escapes_and_nests),
 		cmocka_unit_test(strtab_interns),
 		cmocka_unit_test(memo_finds_ends_and_texts),

@@ -146,6 +146,7 @@ static void speedscope_samples(void **state)
 		&no_opts, "a 2\na;b 5.5\nc;a 4\n");
 	assert_int_equal(st.stacks, 4);
 	assert_int_equal(st.bad_lines, 2);
+	assert_int_equal(st.first_bad_line, 4);
 }
 
 /* Pieces end anywhere; the second line is longer than one. */

@@ -301,6 +301,21 @@ static void deadlock(void **state)
 	uni_findings_deinit(&f);
 }
 
+/* A chain with more steps than are shown says that it goes on. */
+static void long_chain(void **state)
+{
+	char *text;
+
+	(void)state;
+	for (uint64_t i = 1; i <= UNI_PROMISE_STEPS + 2; i++)
+		create(NOBODY, i, 19, "t");
+	for (uint64_t i = 1; i <= UNI_PROMISE_STEPS + 1; i++)
+		ev(UNI_PE_TRY_READ, i, i + 1);
+	text = said(uni_promise_builder_finish(b), NULL, 1);
+	expect_text(text, "and so on, from t");
+	free(text);
+}
+
 /* A thread that waits for a promise that became another waits for the other. */
 static void became(void **state)
 {
@@ -553,6 +568,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(names_from_elsewhere, begin, end),
 		cmocka_unit_test_setup_teardown(signalled_again, begin, end),
 		cmocka_unit_test_setup_teardown(deadlock, begin, end),
+		cmocka_unit_test_setup_teardown(long_chain, begin, end),
 		cmocka_unit_test_setup_teardown(became, begin, end),
 		cmocka_unit_test_setup_teardown(through_a_signal, begin, end),
 		cmocka_unit_test_setup_teardown(unknown_remembers, begin, end),
