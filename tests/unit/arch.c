@@ -224,6 +224,7 @@ static void pushes_are_counted(void **state)
 		{ CODE("\xf3\x0f\x1e\xfa\x53\x41\x54"), true, 16 },  /* push rbx, r12 */
 		{ CODE("\x48\x83\xec\x18\x31\xc0"), true, 24 },	     /* sub rsp,24; xor */
 		{ CODE("\x48\x81\xec\x10\x01\x00\x00"), true, 272 }, /* sub rsp,272 */
+		{ CODE("\x48\x83\xec\x7f\x31\xc0"), true, 127 },     /* sub rsp,127 */
 		{ CODE("\x48\x81\xec\x00\x00\x00\x80"), false, 0 },  /* absurd */
 		{ CODE("\x48\x83\xec\xf8"), false, 0 },		     /* sub rsp,-8 */
 		{ CODE("\x53\x75\x02\x55"), false, 8 },		     /* push; jne; push */

@@ -283,6 +283,22 @@ static void svg_frames(void **state)
 	uni_profile_destroy(p);
 }
 
+/* As sorted lines of folded stacks: "a;c" is before "ab", which "ac" would not be. */
+static void svg_order(void **state)
+{
+	struct uni_profile *p = uni_profile_create();
+	char *s;
+
+	add(p, "ab", 5, 0);
+	add(p, "a|c", 10, 0);
+	assert_int_equal(uni_profile_finish(p), 0);
+	s = export_to(p, "svg", "compat", "yes");
+	has(s, "fg:x=\"0\" fg:w=\"10\"");
+	has(s, "fg:x=\"10\" fg:w=\"5\"");
+	free(s);
+	uni_profile_destroy(p);
+}
+
 /* Texts of the command line are as hostile as names: they may come from a VM's name. */
 static void svg_texts_are_escaped(void **state)
 {
@@ -398,6 +414,7 @@ int main(void)
 		cmocka_unit_test(palettes),
 		cmocka_unit_test(delta_colours),
 		cmocka_unit_test(svg_frames),
+		cmocka_unit_test(svg_order),
 		cmocka_unit_test(svg_texts_are_escaped),
 		cmocka_unit_test(svg_of_a_differential),
 		cmocka_unit_test(options_are_checked),
