@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""coverage.py [--e2e [NAME...]] [--lines ROOM] [--map FILE]: which lines of src the tests reach, by room.
+"""coverage.py [--e2e [NAME...]] [--lines ROOM]: which lines of src the tests reach, by room.
 
 Builds with gcc and gcov in build-coverage and runs the unit and fuzz tests there. It removes the counts of earlier runs first.
-Counts of earlier runs are kept. --lines prints what nothing reached in one room, such as src/obj. A program that is killed leaves
-no counts. --map runs each unit and fuzz test by itself, and writes which lines it reaches, for mutants.py. Nothing is optimised there, for which the guest's tracer is not made: guesttrace* fail."""
+--lines prints what nothing reached in one room, such as src/obj. A program that is killed leaves no counts. Nothing is optimised
+there, for which the guest's tracer is not made: guesttrace* fail."""
 import argparse
 import collections
 import gzip
@@ -14,7 +14,6 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build-coverage"
@@ -84,28 +83,6 @@ def clear():
         path.unlink()
 
 
-def lines_by_test():
-    """{"lines": {file: [line with code]}, "tests": {SUITE/NAME: {"seconds": s, "lines": {file: [line]}}}}"""
-    ret = {"lines": {}, "tests": {}}
-    for t in json.loads((BUILD / "meson-info/intro-tests.json").read_text()):
-        suite = t["suite"][0].split(":")[1]
-        if suite not in ("unit", "fuzz") or len(t["suite"]) > 1:
-            continue
-        clear()
-        begin = time.monotonic()
-        subprocess.run(t["cmd"], cwd=BUILD, env=dict(os.environ, **t["env"]), stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL, check=False)
-        test = {"seconds": round(time.monotonic() - begin, 2), "lines": {}}
-        for path, lines in counts().items():
-            ret["lines"].setdefault(path, set()).update(lines)
-            reached = [n for n in lines if lines[n] > 0]
-            if reached:
-                test["lines"][path] = reached
-        ret["tests"]["%s/%s" % (suite, t["name"])] = test
-    ret["lines"] = {path: sorted(lines) for path, lines in ret["lines"].items()}
-    return ret
-
-
 def show(stages):
     print("| room | lines |%s" % "".join(" %s |" % name for name, _ in stages))
     print("|---|---:|%s" % ("---:|" * len(stages)))
@@ -130,12 +107,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--e2e", nargs="*", metavar="NAME")
     parser.add_argument("--lines", metavar="ROOM")
-    parser.add_argument("--map", metavar="FILE", type=pathlib.Path)
     args = parser.parse_args()
     build([] if args.e2e is not None else ["unit", "fuzz"])
-    if args.map:
-        args.map.write_text(json.dumps(lines_by_test(), separators=(",", ":")))
-        return
     clear()
     tests("--suite", "unit", "--suite", "fuzz")
     stages = [("unit, fuzz", counts())]

@@ -1,22 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""mutants.py [-n N] [--seed S] [--units] [--room FOLDER]: small defects in src, chosen by chance: are they found?
+"""mutants.py [-n N] [--seed S] [--room FOLDER] [--e2e NAME...]: small defects in src, chosen by chance: are they found?
 
 A mutant is one comparison turned, one constant plus 1, or one statement dropped. They are spread evenly over the folders of src.
-The seed is printed; it gives the same mutants again of the same tree. Each is built in a copy (build-mutants).
+The seed is printed; it gives the same mutants again of the same tree.
 
-build-mutants/map.json says which unit and fuzz tests reach which line: `tests/coverage.py --map` writes it, if it is not there.
-Only tests that reach the line are built and run, quick ones first, until one fails. If none does, the tests of the default run
-follow that E2E names for the folder. --units leaves these out. A mutant that does not compile or makes the same object does not
-count. Ends with the survivors, and exit status 1 if there are more than 15 in 100."""
+All mutants are built at once into a copy (build-mutants); the environment says which one is on, if any. Each test of the default
+run runs once without any, and its programs note which mutants they reach. A test that fails then is no judge. Each mutant is then
+on in the tests that reach it, quick ones first, until one fails. --e2e names the end-to-end tests that are to judge (none: unit and
+fuzz tests alone). A mutant that does not compile, or makes the same object, does not count. Ends with the survivors, and exit status
+1 if there are more than 15 in 100."""
 import argparse
-import bisect
+import functools
 import hashlib
+import itertools
 import json
 import os
 import pathlib
 import random
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -28,50 +31,42 @@ import run as plant  # noqa: E402
 
 ROOT = HERE.parent
 WORK = ROOT / "build-mutants"
-TREE, BUILD, MAP = WORK / "tree", WORK / "build", WORK / "map.json"
+TREE, BUILD, MAP = WORK / "tree", WORK / "build", WORK / "reached"
 TURNED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 COMPARISON = re.compile(r" (<=|>=|==|!=|<|>) ")
-CONSTANT = re.compile(r"(?<![\w.\"'])([0-9]+)(?=[u;,) \]])")
-STATEMENT = re.compile(r"^\t+(?!return|goto|break|continue|case|default)[a-z_][\w.>\[\]-]*(?: [|&^+-]?= .*|\(.*\));$")
+CONSTANT = re.compile(r"(?<![\w.\"'])([0-9]+)(u?)(?=[;,) \]])")
+STATEMENT = re.compile(r"^\t+((?!return|goto|break|continue|case|default)[a-z_][\w.>\[\]-]*(?: [|&^+-]?= .*|\(.*\));)$", re.M)
+OPERAND_ENDS = re.compile(r"&&|\|\||[?:,;{}]| [&|^] | [&|^+*/%-]?= |\breturn\b|\bcase\b| (?:==|!=|<=|>=|<|>) ")
 SURVIVORS = 0.15  # at most
-BATCHES = (3, 8, 200)  # of tests that are built at once
-LIMIT = 60  # seconds for a unit test; a mutant may hang it
+SPARE = 1.5  # chosen for each mutant that is wanted: some do not compile
+NR_MAX = 4000
+LIMIT = 90  # seconds, or three times as long as without a mutant: it may hang a test
 
-# Tests of the default run for what unit tests do not find, by folder: the longest beginning counts.
-E2E = {
-    "src": "cli export_golden choice run arithmetic recorded",
-    "src/arch": "hostile complete_tcg truth_bpf",
-    "src/backend": "ls run conformance",
-    "src/backend/core": "core",
-    "src/backend/gdb": "conformance complete_tcg",
-    "src/backend/kvm": "kvm_bpf exits accounting kvm kvm_stream truth_bpf",
-    "src/backend/proc": "proc promises_proc",
-    "src/backend/replay": "recorded arithmetic core",
-    "src/backend/stream": "inside",
-    "src/base": "cli export_golden serve",
-    "src/cli": "cli run export_golden choice",
-    "src/compat": "compat ftrace mirage_viewer",
-    "src/format": "export_golden exchange roundtrip arithmetic cli",
-    "src/format/ftrace": "ftrace exchange",
-    "src/format/mirage": "mirage_viewer ocaml",
-    "src/format/svg": "svg_browser export_golden",
-    "src/format/uktrace": "syscalls exchange",
-    "src/guest": "threads",
-    "src/mem": "hostile complete_tcg",
-    "src/obj": "symbols places images complete_tcg",
-    "src/page": "page_browser export_golden cli",
-    "src/profile": "arithmetic export_golden cli",
-    "src/promise": "promises promises_proc",
-    "src/recording": "recorded cli crash several",
-    "src/sampling": "sampler truth_bpf several complete_tcg",
-    "src/serve": "serve live",
-    "src/syscalls": "syscalls",
-    "src/top": "top",
-    "src/trace": "trace_oracle trace trace_options",
-    "src/tracing": "trace_options trace",
-    "src/unwind": "complete_tcg hostile guesses",
+# In front of a file with mutants, in its first line; and behind its last.
+FRONT = "extern int uni_mutant_on; extern unsigned char *uni_mutant_map; static inline int uni_mutant(int nr)" \
+    " { if (uni_mutant_map) uni_mutant_map[nr] = 1; return uni_mutant_on == nr; } "
+BEHIND = """
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+__attribute__((weak)) int uni_mutant_on = -1;
+__attribute__((weak)) unsigned char *uni_mutant_map;
+void uni_mutant_begin(void);
+__attribute__((weak, constructor)) void uni_mutant_begin(void)
+{
+	const char *nr = getenv("UNI_MUTANT"), *path = getenv("UNI_MUTANT_MAP");
+	int fd = path != (void *)0 ? open(path, O_RDWR | O_CLOEXEC) : -1;
+	void *map = fd >= 0 ? mmap((void *)0, %d, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+
+	if (nr != (void *)0)
+		uni_mutant_on = atoi(nr);
+	if (map != MAP_FAILED)
+		uni_mutant_map = map;
+	if (fd >= 0)
+		(void)close(fd);
 }
-
+""" % NR_MAX
 
 def blanked(text):
     """The text without comments and string contents; each character stays in its place."""
@@ -82,28 +77,96 @@ def blanked(text):
     return re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', blank, text, flags=re.S)
 
 
-def sites_of(path):
-    """(line, kind, the line as it is, the line as a mutant) of a file."""
-    text = path.read_text()
-    lines, plain = text.splitlines(), blanked(text).splitlines()
-    for n, bare in enumerate(plain):
-        if not bare.startswith("\t"):
-            continue  # declarations, tables, the preprocessor
-        for m in COMPARISON.finditer(bare):
-            yield n, "comparison", lines[n][:m.start(1)] + TURNED[m.group(1)] + lines[n][m.end(1):]
-        for m in CONSTANT.finditer(bare):
-            yield n, "constant", lines[n][:m.start(1)] + str(int(m.group(1)) + 1) + lines[n][m.end(1):]
-        if STATEMENT.match(bare):
-            yield n, "statement", "\t;"
+def operand_begin(plain, at):
+    """Where the left operand of the comparison at `at` begins."""
+    depth = 0
+    for i in range(at - 1, -1, -1):
+        if plain[i] in ")]":
+            depth += 1
+        elif plain[i] in "([":
+            if depth == 0:
+                return i + 1
+            depth -= 1
+        elif depth == 0:
+            m = OPERAND_ENDS.match(plain, i)
+            if m:
+                return m.end()
+    return 0
+
+
+def operand_end(plain, at):
+    depth = 0
+    for i in range(at, len(plain)):
+        if plain[i] in "([":
+            depth += 1
+        elif plain[i] in ")]":
+            if depth == 0:
+                return i
+            depth -= 1
+        elif depth == 0 and OPERAND_ENDS.match(plain, i):
+            return i
+    return len(plain)
+
+
+class Site:
+    """A mutant of a file: text[begin:end] becomes `new`, with %d for its number."""
+
+    def __init__(self, path, kind, begin, end, new, line, said):
+        self.path, self.kind, self.begin, self.end, self.new, self.line = path, kind, begin, end, new, line
+        self.said = "%s:%d: %s: %s" % (path, line, kind, said)
+
+    def mutated(self, text):
+        """The file as this mutant alone, for a comparison of objects."""
+        return text[:self.begin] + self.new.replace("uni_mutant(%d)", "1") % () + text[self.end:]
+
+
+@functools.lru_cache(maxsize=None)
+def text_of(name):
+    """As it was first read: the tree may change while the tests run."""
+    return (ROOT / name).read_text()
+
+
+def sites_of(name):
+    text = text_of(name)
+    plain, starts = blanked(text), [0]
+    starts += [m.end() for m in re.finditer("\n", text)]
+
+    def line_of(at):
+        n = text.count("\n", 0, at)
+        return n, text[starts[n]:].split("\n", 1)[0], starts[n]
+
+    def site(kind, begin, end, new, at, old, turned):
+        n, line, start = line_of(at)
+        said = line[:at - start] + turned + line[at - start + len(old):] if turned else "no " + old
+        return Site(name, kind, begin, end, new, n + 1, said.strip())
+
+    for m in COMPARISON.finditer(plain):
+        if line_of(m.start())[1].startswith("\t"):  # not declarations, tables, the preprocessor
+            op, turned = m.group(1), TURNED[m.group(1)]
+            begin, end = operand_begin(plain, m.start()), operand_end(plain, m.end())
+            left, right = text[begin:m.start()].lstrip(), text[m.end():end].rstrip()
+            begin = m.start() - len(left)
+            new = "(uni_mutant(%%d) ? (%s %s %s) : (%s %s %s))" % (*(s.replace("%", "%%") for s in (left, turned, right)),
+                                                                *(s.replace("%", "%%") for s in (left, op, right)))
+            yield site("comparison", begin, m.end() + len(right), new, m.start(1), op, turned)
+    for m in CONSTANT.finditer(plain):
+        if line_of(m.start())[1].startswith("\t"):
+            more = "%d%s" % (int(m.group(1)) + 1, m.group(2))
+            yield site("constant", m.start(), m.end(), "(uni_mutant(%%d) ? %s : %s)" % (more, m.group(0)),
+                       m.start(), m.group(0), more)
+    for m in STATEMENT.finditer(plain):
+        old = text[m.start(1):m.end(1)]
+        yield site("statement", m.start(1), m.end(1), "{ if (!uni_mutant(%%d)) { %s } }" % old.replace("%", "%%"),
+                   m.start(1), old, "")
 
 
 def all_sites(room):
-    """{folder: [(path, line, kind, mutant)]}"""
+    """{folder: [Site]}"""
     ret = {}
     for path in check.tracked(str(ROOT), "src/*.c"):
         name = str(path.relative_to(ROOT).parent)
         if room is None or name == room:
-            ret.setdefault(name, []).extend((str(path.relative_to(ROOT)), *site) for site in sites_of(path))
+            ret.setdefault(name, []).extend(sites_of(str(path.relative_to(ROOT))))
     return ret
 
 
@@ -118,7 +181,7 @@ def chosen(seed, room):
     kinds = ("comparison", "constant", "statement")
     for n in range(sum(map(len, rooms.values()))):
         sites = rooms[order[n % len(order)]]
-        at = next((i for i, s in enumerate(sites) if s[2] == kinds[(n + n // len(order)) % 3]), None)
+        at = next((i for i, s in enumerate(sites) if s.kind == kinds[(n + n // len(order)) % 3]), None)
         if at is not None:
             yield sites.pop(at)
 
@@ -129,125 +192,130 @@ def ninja(*targets):
 
 
 class Judge:
-    def __init__(self, units):
+    def __init__(self, e2e):
         plant.WORK, plant.TREE, plant.BUILD = str(WORK), str(TREE), str(BUILD)
         plant.set_up()
         ninja("build.ninja")
-        if not MAP.exists() and subprocess.run([sys.executable, HERE / "coverage.py", "--map", MAP],
-                                               check=False).returncode:
-            sys.exit("mutants.py: no map")
-        self.units = units
-        self.judges = set()  # tests with guests that pass without a mutant
-        self.known = plant.tests_of(str(BUILD))
-        self.map = json.loads(MAP.read_text())
-        self.objects = {}
+        self.tests = {}
+        for name, t in plant.tests_of(str(BUILD)).items():
+            suite, test = name.split("/")
+            if len(t["suite"]) == 1 and (suite in ("unit", "fuzz") or (suite == "e2e" and (e2e is None or test in e2e))):
+                self.tests[name] = t
+        self.objects, self.on, self.reached, self.seconds = {}, {}, {}, {}
         for entry in json.loads((BUILD / "compile_commands.json").read_text()):
             path = pathlib.Path(os.path.normpath(os.path.join(entry["directory"], entry["file"])))
             if path.is_relative_to(TREE):
                 self.objects.setdefault(str(path.relative_to(TREE)), []).append(entry["output"])
 
-    def code_of(self, outputs):
+    def code_of(self, path, text):
         """The content of the objects without debug data."""
+        (TREE / path).write_text(text)
+        if ninja(*self.objects[path]):
+            return None
         stripped, ret = BUILD / "stripped", hashlib.sha256()
-        for output in outputs:
+        for output in self.objects[path]:
             subprocess.run(["objcopy", "--strip-debug", "--remove-section=.note.gnu.build-id", BUILD / output, stripped],
                            check=True)
             ret.update(stripped.read_bytes())
         return ret.hexdigest()
 
-    def reaching(self, path, n):
-        """The unit and fuzz tests that reach this line (from 1), or the one with code before it."""
-        lines = self.map["lines"].get(path, [])
-        at = bisect.bisect_right(lines, n) - 1
-        if at < 0:
-            return []
-        tests = self.map["tests"]
-        found = [name for name in tests if lines[at] in tests[name]["lines"].get(path, ()) and name in self.known]
-        return sorted(found, key=lambda name: (name.startswith("fuzz"), tests[name]["seconds"]))
+    def is_same(self, site):
+        """Whether the mutant makes the same object as the file; leaves the file as it is in the tree."""
+        text = text_of(site.path)
+        mutant, plain = self.code_of(site.path, site.mutated(text)), self.code_of(site.path, text)
+        return mutant == plain
 
-    def is_red(self, name):
-        t = self.known[name]
-        try:
-            return subprocess.run(t["cmd"], cwd=BUILD, env=dict(os.environ, **t["env"]), stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.DEVNULL, timeout=LIMIT, check=False).returncode not in (0, 77)
-        except subprocess.TimeoutExpired:
-            return True
+    def write(self, path, sites):
+        text = text_of(path)
+        for nr, s in sorted(sites.items(), key=lambda item: -item[1].begin):
+            text = text[:s.begin] + s.new % nr + text[s.end:]
+        (TREE / path).write_text(FRONT + text + BEHIND if sites else text)
 
-    def unit_red(self, path, n):
-        left = self.reaching(path, n)
-        for size in BATCHES:
-            now, left = left[:size], left[size:]
-            if now and ninja(*{t for name in now for t in plant.targets_of(name, self.known)}):
-                return "the build"
-            for name in now:
-                if self.is_red(name):
-                    return name
-        return None
+    def put_in(self, path, sites):
+        """One after the other, and keeps those that compile."""
+        kept = {}
+        for nr, site in sites.items():
+            self.write(path, {**kept, nr: site})
+            if ninja(*self.objects[path]) == 0:
+                kept[nr] = site
+        self.write(path, kept)
+        return kept
 
-    def e2e_red(self, path):
-        folder = max((f for f in E2E if path.startswith(f + "/")), key=len)
-        for name in E2E[folder].split():
-            name = "e2e/" + name
-            if name not in self.known:
-                print("  not built: %s" % name, flush=True)
+    def build(self, sites):
+        """Builds the first of them that compile: {number: site}."""
+        by_path = {}
+        for nr, site in enumerate(sites):
+            beside = by_path.setdefault(site.path, {})
+            if site.path in self.objects and not any(s.begin < site.end and site.begin < s.end for s in beside.values()):
+                beside[nr] = site
+        for path, some in by_path.items():
+            self.write(path, some)
+        ninja("-k", "0", *(f for path in by_path for f in self.objects.get(path, ())))
+        for path, some in by_path.items():
+            self.on.update(some if not some or ninja(*self.objects[path]) == 0 else self.put_in(path, some))
+        if ninja(*sorted({f for name in self.tests for f in plant.targets_of(name, self.tests)})):
+            sys.exit("mutants.py: the tree with the mutants does not build")
+
+    def run(self, name, more, limit):
+        """ok, skip or red."""
+        t = self.tests[name]
+        env = dict(os.environ, **t["env"], **more)
+        env.setdefault("UNISCOPE_MUST", "kvm bpf perf browser")
+        with subprocess.Popen(t["cmd"], cwd=BUILD, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, start_new_session=True) as process:
+            try:
+                said = process.communicate(timeout=limit)[0].decode(errors="replace")
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)  # and its guests
+                return "red"
+        if t["protocol"] == "tap" and re.search("^(not ok|Bail out)", said, re.M):
+            return "red"
+        return "skip" if process.returncode == 77 else "red" if process.returncode else "ok"
+
+    def find_reached(self):
+        """Runs each test without a mutant; one that fails, skips or reaches none is no judge."""
+        for name in sorted(self.tests, key=lambda name: (name.startswith("e2e"), name)):
+            MAP.write_bytes(bytes(NR_MAX))
+            MAP.chmod(0o666)
+            begin = time.monotonic()
+            how = self.run(name, {"UNI_MUTANT_MAP": str(MAP)}, self.tests[name]["timeout"])
+            if how != "ok":
+                print("no judge: %s: %s" % (name, how), flush=True)
                 continue
-            if plant.build(plant.targets_of(name, self.known)):
-                return "the build"
-            if plant.run_test(name)[0] in plant.RED:
-                return name
-        return None
+            self.seconds[name] = time.monotonic() - begin
+            self.reached[name] = {nr for nr, byte in enumerate(MAP.read_bytes()) if byte}
 
-    def judge(self, site):
-        """'broken', 'same', the name of the test that found it, or None."""
-        path, n, _, mutant = site
-        full = TREE / path
-        text = full.read_text()
-        lines = text.splitlines()
-        lines[n] = mutant
-        outputs = self.objects.get(path)
-        if outputs is None:
-            return "same"  # no part of this build
-        if ninja(*outputs):
-            sys.exit("mutants.py: %s does not build" % path)
-        before = self.code_of(outputs)
-        full.write_text("\n".join(lines) + "\n")
-        try:
-            if ninja(*outputs):
-                return "broken"
-            if self.code_of(outputs) == before:
-                return "same"
-            found = self.unit_red(path, n + 1) or (None if self.units else self.e2e_red(path))
-        finally:
-            full.write_text(text)
-        if found and found.startswith("e2e/") and found not in self.judges:
-            plant.build(plant.targets_of(found, self.known))
-            if plant.run_test(found)[0] != "OK":
-                sys.exit("mutants.py: %s is no judge: it fails without a mutant" % found)
-            self.judges.add(found)
-        return found
+    def judge(self, nr):
+        """The name of the test that found it, or None; and how many tests reach it."""
+        judges = sorted((name for name in self.reached if nr in self.reached[name]), key=self.seconds.get)
+        for name in judges:
+            if self.run(name, {"UNI_MUTANT": str(nr)}, max(LIMIT, 3 * self.seconds[name])) == "red":
+                return name, len(judges)
+        return None, len(judges)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", type=int, default=100)
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--units", action="store_true")
     parser.add_argument("--room")
+    parser.add_argument("--e2e", nargs="*", metavar="NAME")
     args = parser.parse_args()
     print("seed %d" % args.seed, flush=True)
-    judge, judged, survived = Judge(args.units), 0, []
-    for site in chosen(args.seed, args.room):
-        if judged == args.n:
-            break
-        begin, found = time.monotonic(), judge.judge(site)
-        if found in ("broken", "same"):
+    judge, judged, survived = Judge(args.e2e), 0, []
+    judge.build(itertools.islice(chosen(args.seed, args.room), int(args.n * SPARE)))
+    on = judge.on
+    print("%d mutants built" % len(on), flush=True)
+    judge.find_reached()
+    for nr in sorted(on)[:args.n]:
+        begin = time.monotonic()
+        found, nr_judges = judge.judge(nr)
+        if found is None and judge.is_same(on[nr]):
             continue
         judged += 1
-        path, n, kind, mutant = site
-        said = "%s:%d: %s: %s" % (path, n + 1, kind, mutant.strip())
-        print("%3d %-24s %4.0f s  %s" % (judged, found or "SURVIVED", time.monotonic() - begin, said), flush=True)
+        print("%3d %-24s %4.0f s  %s" % (judged, found or "SURVIVED", time.monotonic() - begin, on[nr].said), flush=True)
         if found is None:
-            survived.append(said)
+            survived.append("%s (%d tests reach it)" % (on[nr].said, nr_judges))
     print("\n".join(["", "survivors:"] + survived))
     print("seed %d: %d of %d found" % (args.seed, judged - len(survived), judged))
     return 1 if len(survived) > SURVIVORS * judged else 0
