@@ -33,6 +33,18 @@ static const char *format_time(const struct uni_promise_model *m, uint64_t time,
 	return buf;
 }
 
+/* The guest's table tells what was so when the trace began, and not since when or by whom. */
+static bool is_from_before(const struct uni_promise_model *m, uint32_t promise, uint64_t time)
+{
+	return time <= m->begin && m->all.v[promise].told;
+}
+
+static const char *format_since(
+	const struct uni_promise_model *m, uint32_t promise, uint64_t time, char buf[24])
+{
+	return is_from_before(m, promise, time) ? "earlier" : format_time(m, time, buf);
+}
+
 static void tell_waited(struct uni_sink *out, const struct uni_promise_model *m,
 	const struct uni_promise_step *s, const char *who, const char *by)
 {
@@ -68,8 +80,9 @@ static void tell_step_of_why(
 		tell_waited(out, m, s, who, by);
 		break;
 	case UNI_STEP_WAITS:
-		uni_sink_printf(out, "%s  %s waits for %s since then (%s), and nothing came",
-			format_time(m, s->begin, a), who, by,
+		uni_sink_printf(out, "%-10s  %s waits for %s since then (%s%s), and nothing came",
+			format_since(m, s->who, s->begin, a), who, by,
+			is_from_before(m, s->who, s->begin) ? "more than " : "",
 			format_duration(m->end - s->begin, b));
 		break;
 	case UNI_STEP_READY:
@@ -106,8 +119,10 @@ static void tell_step_of_why(
 			"", by);
 		break;
 	case UNI_STEP_LONELY:
-		uni_sink_printf(out, "%s  %s was signalled by %s when nobody waited for it",
-			format_time(m, s->time, a), who, by);
+		uni_sink_printf(out, "%-10s  %s was signalled%s%s when nobody waited for it",
+			format_since(m, s->who, s->time, a), who,
+			s->by != UNI_PROMISE_NONE ? " by " : "",
+			s->by != UNI_PROMISE_NONE ? by : "");
 		break;
 	case UNI_STEP_CIRCLE:
 		uni_sink_printf(out, "          and %s is above: each waits for the other", who);
@@ -168,10 +183,18 @@ static void lost_wakeup(
 
 	uni_sink_printf(
 		out, "lost wake-up: %s waits for %s, which was signalled too early\n", who, other);
-	uni_sink_printf(out, "    %s  %s signalled %s: nobody waited for it\n",
-		format_time(m, on->lonely, a), uni_promise_name(m, f->by, n3, sizeof(n3)), other);
-	uni_sink_printf(out, "    %s  %s began to wait for it, %s later\n",
-		format_time(m, f->time, b), who, format_duration(f->time - on->lonely, c));
+	if (is_from_before(m, f->other, on->lonely))
+		uni_sink_printf(
+			out, "    earlier     %s was signalled: nobody waited for it\n", other);
+	else
+		uni_sink_printf(out, "    %s  %s signalled %s: nobody waited for it\n",
+			format_time(m, on->lonely, a), uni_promise_name(m, f->by, n3, sizeof(n3)),
+			other);
+	if (is_from_before(m, f->who, f->time))
+		uni_sink_printf(out, "    earlier     %s began to wait for it\n", who);
+	else
+		uni_sink_printf(out, "    %s  %s began to wait for it, %s later\n",
+			format_time(m, f->time, b), who, format_duration(f->time - on->lonely, c));
 	uni_sink_printf(out, "    %s  the trace ends; nothing has signalled it since (%s)\n",
 		format_time(m, m->end, a), format_duration(f->ns, c));
 }
@@ -282,13 +305,17 @@ static void tell_idle(
 			continue;
 		if (nr == 1)
 			uni_sink_puts(out, "\nin doubt: missed a wake-up, or has nothing to do\n");
-		uni_sink_printf(out,
-			"    %s  %s began to wait for %s, which %s had signalled at %s when nobody "
-			"waited for it\n",
-			format_time(m, x->time, a), uni_promise_name(m, x->who, n1, sizeof(n1)),
-			uni_promise_name(m, x->other, n2, sizeof(n2)),
-			uni_promise_name(m, x->by, n3, sizeof(n3)),
-			format_time(m, m->all.v[x->other].lonely, b));
+		uni_sink_printf(out, "    %-10s  %s began to wait for %s, which ",
+			format_since(m, x->who, x->time, a),
+			uni_promise_name(m, x->who, n1, sizeof(n1)),
+			uni_promise_name(m, x->other, n2, sizeof(n2)));
+		if (x->by == UNI_PROMISE_NONE)
+			uni_sink_puts(
+				out, "had been signalled before, when nobody waited for it\n");
+		else
+			uni_sink_printf(out, "%s had signalled at %s when nobody waited for it\n",
+				uni_promise_name(m, x->by, n3, sizeof(n3)),
+				format_time(m, m->all.v[x->other].lonely, b));
 	}
 	if (nr > DOUBTS)
 		uni_sink_printf(out, "    and %zu more\n", nr - DOUBTS);
@@ -333,7 +360,8 @@ static void nothing_found(struct uni_sink *out, const struct uni_promise_model *
 			m->begin_missed);
 	else if (begin)
 		uni_sink_puts(out,
-			"    not known: what waited already when the trace began, and for what\n");
+			"    not known: what waited already when the trace began, and for what\n"
+			"    (`uniscope stacks --threads` shows where threads wait now)\n");
 	if (missing)
 		uni_sink_puts(out, "    not known: what the missing events told\n");
 }

@@ -120,7 +120,10 @@ static void put_promise_row(struct uni_sink *out, const struct uni_promise_model
 	put_field(&l, type, strlen(type), 11, true);
 	/* Since the trace began, to the microsecond. */
 	len = put_fixed(buf, p->begin - m->begin, 1000000000, 6, "s");
-	put_field(&l, buf, len, 12, false);
+	if (p->told)
+		put_field(&l, "earlier", strlen("earlier"), 12, false);
+	else
+		put_field(&l, buf, len, 12, false);
 	time_field(&l, uni_promise_life(m, p), 11);
 	time_field(&l, p->run_ns, 11);
 	time_field(&l, p->wait_ns, 11);

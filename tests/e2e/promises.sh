@@ -283,10 +283,16 @@ hangs_already() {
 			continue
 		fi
 		for words in '^lost wake-up: tcp waits for arp reply, which was signalled too early$' \
+			'^    earlier     arp reply was signalled: nobody waited for it$' \
+			'^    earlier     tcp began to wait for it$' \
 			'^never resolved: tcp connection should have been'; do
 			grep -q "$words" "$T/found" || { echo "no '$words'"; cat "$T/found" "$T/err" "$T/said"; return 1; }
 		done
-		"$U" trace why "$T/s.uniscope" tcp >"$T/why" && grep -q '  tcp waits for arp reply' "$T/why" &&
+		"$U" trace why "$T/s.uniscope" tcp >"$T/why" &&
+			grep -q '^earlier     tcp waits for arp reply since then (more than ' "$T/why" &&
+			grep -q '^earlier     arp reply was signalled when nobody waited for it$' "$T/why" &&
+			"$U" trace threads "$T/s.uniscope" >"$T/threads" &&
+			grep -Eq '^open .* thread +earlier .*  tcp$' "$T/threads" &&
 			babeltrace2 "$T/s.uniscope" >"$T/bt" 2>"$T/bt.err" && [ ! -s "$T/bt.err" ] ||
 			{ cat "$T/why" "$T/bt.err"; return 1; }
 	done
