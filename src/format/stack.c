@@ -6,6 +6,8 @@
 #include "base/checked.h"
 #include "base/text.h"
 
+#define FRAMES_MIN	 (4u << 20)
+#define FRAMES_PER_BYTE	 8u
 #define COUNT_DIGITS_MAX 15 /* 10^15 < 2^53: sums of a few thousand stay exact enough */
 
 static bool is_digit(char c)
@@ -91,6 +93,22 @@ void uni_stack_deinit(struct uni_stack *s)
 	uni_strtab_destroy(s->raw);
 	uni_vec_free(&s->raw_frames);
 	uni_vec_free(&s->frames);
+}
+
+void uni_stack_allow(struct uni_stack *s, size_t bytes)
+{
+	s->frames_left += (s->limited ? 0 : FRAMES_MIN) + FRAMES_PER_BYTE * (uint64_t)bytes;
+	s->limited = true;
+}
+
+int uni_stack_error(int rc, struct uni_err *err)
+{
+	if (rc != -UNI_ERANGE)
+		return uni_err_nomem(err);
+	return uni_err_set(err, UNI_ERANGE,
+		"its stacks have more frames than 4 million and %u for each of its bytes: it is "
+		"refused, as it would take very long",
+		FRAMES_PER_BYTE);
 }
 
 static uint32_t new_name(struct uni_stack *s, const char *name, size_t len)
@@ -257,6 +275,9 @@ int uni_stack_flush(struct uni_stack *s, bool truncated, double value, double va
 		s->frames.nr = UNI_IMPORT_DEPTH - 1;
 		uni_stack_push(s, uni_stack_synthetic(s, "[deeper]"));
 	}
+	if (s->limited && s->frames.nr > s->frames_left)
+		return -UNI_ERANGE;
+	s->frames_left -= s->limited ? s->frames.nr : 0;
 	rc = s->oom ? -UNI_ENOMEM : uni_profile_add(s->p, s->frames.v, s->frames.nr, value, value2);
 	s->frames.nr = 0;
 	return rc;

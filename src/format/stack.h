@@ -22,12 +22,20 @@ struct uni_stack {
 	struct uni_strtab *raw;	      /* names as they came; the profile has them cleaned */
 	UNI_VEC(uint32_t) raw_frames; /* frame of each */
 	UNI_VEC(uint32_t) frames;
-	bool oom;
+	bool oom, limited;
+	uint64_t frames_left; /* if limited */
 };
 
 /* false: out of memory. */
 bool uni_stack_init(struct uni_stack *s, struct uni_profile *p);
 void uni_stack_deinit(struct uni_stack *s);
+/*
+ * For formats in which a few bytes can stand for many frames. From now on all stacks together may
+ * have 4 million frames, and 8 for each of these bytes. Adds up.
+ */
+void uni_stack_allow(struct uni_stack *s, size_t bytes);
+/* The error of a failed uni_stack_flush(). */
+int uni_stack_error(int rc, struct uni_err *err);
 /* Frame of a name: cleaned; "-" for an empty one. UNI_NODE_NONE (and oom) without memory. */
 uint32_t uni_stack_name(struct uni_stack *s, const char *name, size_t len);
 /* The place that keeps the frame of a text; it holds UNI_NODE_NONE if the text is new. NULL (and
@@ -44,7 +52,7 @@ void uni_stack_reverse(struct uni_stack *s);
 /*
  * Adds the pushed frames (root first) and empties the stack. The frames are under "[truncated]" if
  * that is set, and cut at UNI_IMPORT_DEPTH; a stack without a frame is "[empty]". Counts in stats.
- * Returns 0 or -UNI_ENOMEM.
+ * Returns 0, -UNI_ENOMEM, or -UNI_ERANGE: more frames than are allowed.
  */
 int uni_stack_flush(struct uni_stack *s, bool truncated, double value, double value2,
 	struct uni_import_stats *stats);

@@ -250,6 +250,52 @@ static void deep_stacks_are_cut(void **state)
 }
 
 /* perf script's forms that are not its usual one. */
+static void refuses_frames(const char *format, const struct uni_strbuf *b)
+{
+	struct uni_profile *p = uni_profile_create();
+	struct uni_import_stats st;
+	struct uni_err err = { 0 };
+
+	assert_false(uni_strbuf_failed(b));
+	assert_int_equal(uni_importer_by_name(format)->read(b->s, b->len, &no_opts, p, &st, &err),
+		-UNI_ERANGE);
+	assert_non_null(strstr(err.msg, "frames"));
+	uni_profile_destroy(p);
+}
+
+/* An event for each of 4096 open frames; a sample of 8 bytes with 4000 frames. */
+static void few_bytes_are_not_many_frames(void **state)
+{
+	static const char type[] = "\x0a\x04\x08\x01\x10\x02";
+	static const char sample[] = "\x12\x06\x0a\x01\x01\x12\x01\x01";
+	static const char function[] = "\x2a\x04\x08\x01\x10\x03";
+	static const char strings[] = "\x32\0\x32\x01s\x32\x01c\x32\x01";
+	struct uni_strbuf b;
+
+	(void)state;
+	uni_strbuf_init(&b);
+	uni_strbuf_adds(&b,
+		"{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"shared\":{"
+		"\"frames\":[{\"name\":\"f\"}]},\"profiles\":[{\"type\":\"evented\",\"name\":"
+		"\"p\",\"unit\":\"none\",\"startValue\":0,\"endValue\":1,\"events\":[");
+	for (unsigned i = 0; i < 6000; i++)
+		uni_strbuf_addf(&b, "%s{\"type\":\"O\",\"frame\":0,\"at\":%u}", i ? "," : "", i);
+	uni_strbuf_adds(&b, "]}]}");
+	refuses_frames("speedscope", &b);
+	uni_strbuf_reset(&b);
+	uni_strbuf_add(&b, type, sizeof(type) - 1);
+	for (unsigned i = 0; i < 3000; i++)
+		uni_strbuf_add(&b, sample, sizeof(sample) - 1);
+	uni_strbuf_add(&b, "\x22\x82\xbb\x01\x08\x01", 6); /* a location of 2 + 4000 * 6 bytes */
+	for (unsigned i = 0; i < 4000; i++)
+		uni_strbuf_add(&b, "\x22\x04\x08\x01\x10\x01", 6);
+	uni_strbuf_add(&b, function, sizeof(function) - 1);
+	uni_strbuf_add(&b, strings, sizeof(strings) - 1);
+	uni_strbuf_add(&b, "f", 1);
+	refuses_frames("pprof", &b);
+	uni_strbuf_deinit(&b);
+}
+
 static void perf_lines(void **state)
 {
 	struct uni_import_stats st;
@@ -447,6 +493,7 @@ int main(void)
 		cmocka_unit_test(speedscope_samples),
 		cmocka_unit_test(folded_lines_that_begin_alike),
 		cmocka_unit_test(deep_stacks_are_cut),
+		cmocka_unit_test(few_bytes_are_not_many_frames),
 		cmocka_unit_test(perf_lines),
 		cmocka_unit_test(too_large_numbers),
 		cmocka_unit_test(uniprof_raw),

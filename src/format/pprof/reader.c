@@ -357,7 +357,7 @@ static int read_all(struct reader *r, struct uni_cursor c, struct uni_err *err)
 	for (size_t i = 0; rc == 0 && i < r->samples.nr; i++)
 		rc = add_sample(r, r->samples.v[i]);
 	if (rc != 0)
-		return uni_err_nomem(err);
+		return uni_stack_error(rc, err);
 	if (r->damaged)
 		return uni_err_set(err, UNI_EFORMAT,
 			"its protobuf is damaged or cut short, after %" PRIu64 " samples",
@@ -384,6 +384,7 @@ static int read_pprof(const char *data, size_t size, const struct uni_import_opt
 		rc = uni_err_nomem(err);
 	if (rc == 0 && is_gzip(data, size))
 		rc = inflate_all(data, size, &plain, err);
+	uni_stack_allow(&r.stack, is_gzip(data, size) ? plain.len : size);
 	if (rc == 0)
 		rc = read_all(&r,
 			is_gzip(data, size) ? uni_cursor_make(plain.s, plain.len)

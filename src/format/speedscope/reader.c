@@ -174,13 +174,14 @@ static int read_speedscope(const char *data, size_t size, const struct uni_impor
 		return uni_err_set(err, UNI_EFORMAT, "no JSON: line %d: %s", why.line, why.text);
 	r.frames = json_object_get(json_object_get(root, "shared"), "frames");
 	rc = uni_stack_init(&r.stack, p) ? 0 : -UNI_ENOMEM;
+	uni_stack_allow(&r.stack, size);
 	if (rc == 0)
 		rc = read_profiles(&r, json_object_get(root, "profiles"));
 	uni_stack_deinit(&r.stack);
 	uni_vec_free(&r.open);
 	json_decref(root);
 	if (rc != 0)
-		return uni_err_nomem(err);
+		return uni_stack_error(rc, err);
 	if (r.stats.stacks == 0)
 		return uni_err_set(err, UNI_EFORMAT,
 			"not one sample with frames and a weight in its \"profiles\"");

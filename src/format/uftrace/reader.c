@@ -120,9 +120,11 @@ static int read_dat(struct reader *r, const char *name)
 		return 0;
 	rc = read_part(r, name, &data, &size);
 	if (rc == 0)
+		uni_stack_allow(&r->stack, size);
+	if (rc == 0)
 		rc = uni_uftrace_dat(&r->stack, &thread, data, size, &r->stats, &at);
-	if (rc == -UNI_ENOMEM)
-		return uni_err_nomem(r->err);
+	if (rc == -UNI_ENOMEM || (rc == -UNI_ERANGE && r->err->code == 0))
+		return uni_stack_error(rc, r->err);
 	if (rc == -UNI_EFORMAT)
 		return uni_err_set(r->err, UNI_EFORMAT,
 			"%s: no record that can be read at byte %zu (arguments and return values "
