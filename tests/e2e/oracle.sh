@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # oracle.sh ORACLE_CHAINS UNISCOPE BUILD SRCROOT: the call chains of running lab guests are those of elfutils' unwinder. The corpus
 # runs under KVM if there is one: compilers, levels of optimisation, with and without frame pointers, absolute and
-# position-independent code. The other apps run under TCG. TAP.
+# position-independent code. The other apps run under TCG: each by both
+# compilers, one of them with frame pointers, by turns. TAP.
 set -u
 O=$1 U=$2 BUILD=$3 SRC=$4
 # shellcheck source=tests/e2e/guest.sh
@@ -17,6 +18,13 @@ same() { # ACCEL IMAGE SAMPLES APPEND [LAB-BOOT-OPTION...]
 	timeout 60 "$O" "$target" "$lab/$image.elf" "$samples" 99
 }
 
+has_turn() { # IMAGE: unit oracle_rows has each row of each
+	case $1 in
+	corpus-*) ;;
+	[a-h]*-gcc-nofp | [a-h]*-clang-fp | [i-z]*-gcc-fp | [i-z]*-clang-nofp) return 1 ;;
+	esac
+}
+
 # KVM stops at any instruction; TCG only between translated blocks.
 accel=${accels##* }
 for image in "$BUILD"/lab/corpus-*.elf; do
@@ -25,6 +33,7 @@ for image in "$BUILD"/lab/corpus-*.elf; do
 done
 for image in "$BUILD"/lab/*-fp.elf "$BUILD"/lab/*-nofp.elf; do
 	image=$(basename "$image" .elf)
+	has_turn "$image" || continue
 	case $image in
 	corpus-* | hostile-*) continue ;;	# hostile: chains longer than any limit
 	xen-*) continue ;; # they boot on Xen alone
@@ -41,6 +50,7 @@ if command -v qemu-system-aarch64 >/dev/null; then
 	for image in "$lab"/*-fp.elf "$lab"/*-nofp.elf; do
 		[ -e "$image" ] || continue
 		image=$(basename "$image" .elf)
+		has_turn "$image" || continue
 		case $image in
 		smp-*) check "aarch64 $image" same tcg "$image" 100 '' --smp 3 ;;
 		*) check "aarch64 $image" same tcg "$image" 100 '' ;;
