@@ -223,7 +223,10 @@ check 'samples under TCG are of the block that ran' by_block gcc-nofp
 [ -z "${UNISCOPE_ALL-}" ] || check 'the same with frame pointers' by_block gcc-fp
 for elf in "$BUILD"/lab/aarch64/blocks-*.elf; do
 	[ -e "$elf" ] || continue
-	[ -n "${UNISCOPE_ALL-}" ] || [ "${elf%-gcc-nofp.elf}" != "$elf" ] || continue
+	case ${UNISCOPE_ALL:+all}$elf in
+	*-gcc-nofp.elf | all*-clang-fp.elf) ;;
+	*) continue ;;
+	esac
 	elf=$(basename "$elf" .elf)
 	check "the same on aarch64: $elf" by_block "aarch64/${elf#blocks-}"
 done

@@ -12,8 +12,8 @@ s=$T/s.uniscope
 
 # Until there are enough samples to tell.
 records() { # OPTIONS...
-	for seconds in 1 5 20 80; do
-		timeout 140 "$U" record "$target" -q -F 199 -d $seconds -o "$s" --overwrite "$@" || return 1
+	for seconds in 2 8 30 80; do
+		timeout 140 "$U" record "$target" -q -F 499 -d $seconds -o "$s" --overwrite "$@" || return 1
 		[ "$("$U" export -f folded "$s" | awk '{n += $NF} END {print n + 0}')" -ge 100 ] && return 0
 		retry "fewer than 100 samples in $seconds s"
 	done
