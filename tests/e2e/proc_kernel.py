@@ -161,10 +161,11 @@ def stopped(pid):
 
 
 def not_permitted(pid, perf):
-    """As without the right to see the kernel: the first event, with the kernel, is refused."""
+    """As without the right to see the kernel: the first event, with the kernel, is refused. With --watch, no observer makes the
+    events: its filter would not know the call that strace takes away."""
     said = subprocess.run(
         ["strace", "-f", "-o", T / "trace", "-e", "trace=perf_event_open", "-e", "inject=perf_event_open:error=EACCES:when=1", U, "record",
-         f"proc:pid={pid}", "-F", "499", "-d", "4", "-o", T / "s.uniscope", "--overwrite"], check=True, stderr=subprocess.PIPE, text=True, timeout=300).stderr
+         f"proc:pid={pid}", "--watch", "spin:8", "-F", "499", "-d", "4", "-o", T / "s.uniscope", "--overwrite"], check=True, stderr=subprocess.PIPE, text=True, timeout=300).stderr
     assert "[kernel], without the caller" in said, said
     assert (T / "trace").read_text().count("EACCES") == 1 and "exclude_kernel=1" in (T / "trace").read_text(), (T / "trace").read_text()
     mine = folded(T / "s.uniscope")
