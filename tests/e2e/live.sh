@@ -244,7 +244,7 @@ check 'a process that will execute a program is served' start_server "proc:pid=$
 executed() { said | grep -q "\"said\":\"process $guest runs another program now (deep-"; }
 check 'and recorded' wait_for 60 state recording '"samples"'
 echo >"$T/now"
-check 'that it did is said' wait_for 60 executed
+check 'that it did is said' wait_for 300 executed
 check 'and ends the recording in good order' grep -q '"state": *"closed"' "$T/exec.uniscope/session.json"
 check 'the other program is recorded' code 204 -X POST "${base}record/samples"
 wait_for 60 state recording '"samples"'
@@ -309,7 +309,7 @@ if boot "$accel" "$elf" ms=200000; then
 	server=
 	last=$(ls -d "$T"/live-*.uniscope | tail -n 1)
 	ended() { grep -q '"state": *"closed"' "$last/session.json"; }
-	check "$accel: a server that is killed leaves a whole session" wait_for 60 ended
+	check "$accel: a server that is killed leaves a whole session" wait_for 300 ended
 	check "$accel: and the guest to others" "$U" record "$target" -q -d 0.5 -e "$elf" -o "$T/after.uniscope"
 	check "$accel: it can wait until it is asked" start_server --idle "$target" -e "$elf"
 	check "$accel: it records nothing" state recording '""'
