@@ -134,6 +134,8 @@ check 'traces are compared by the time in functions' gives 3 'of the time in tra
 check 'or per call, of which there are as many as trace report has' gives 3 "$(calls t1.uniscope sort) times 'call of sort'" --per 'call sort' t1.uniscope t2.uniscope
 check 'or by the number of calls' gives 3 'all calls of functions' --of calls t1.uniscope t2.uniscope
 check 'a trace and samples are no pair' gives 1 'only like can be compared' t1.uniscope s.uniscope
+sed 's/"status": 3/"status": -3/' failed.uniscope/session.json >bad && cp bad failed.uniscope/session.json
+check 'work that makes no sense is refused' gives 1 'member "work" makes no sense' s.uniscope failed.uniscope
 check '--per run needs several' gives 2 'at least 3 recordings of each side' --per run o1.uniscope n1.uniscope
 check 'VM exits as work: as many times as there are' gives 3 "111,000 times 'exit io\*'" --per 'exit io*' s.uniscope s.uniscope
 check 'no such exit is status 1' gives 1 "has no VM exit 'nothing'" --per 'exit nothing' s.uniscope s.uniscope
