@@ -80,8 +80,8 @@ stopped_by() { # SIGNAL
 	start "sig$1" || return 1
 	sleep 0.3
 	kill "-$1" "$recorder"
-	ends 0 && says 'wrote .*uniscope' && readable "$session" 1 &&
-		! "$U" report "$session" 2>&1 | grep 'not closed'
+	ends 0 && says 'wrote .*uniscope' && readable "$session" 1 && "$U" report "$session" >"$T/report" 2>&1 &&
+		grep -q "^samples " "$T/report" && ! grep 'not closed' "$T/report"
 }
 
 wrong_image() {
