@@ -245,6 +245,12 @@ printf 'a;b 3\na;b 900000000000000000\n' >"$T/large.folded"
 check "a number that is too large is told as that" says 'a number of more than 15 digits' "$U" report "$T/large.folded"
 check "not as a line that is none" sh -c "! grep -q 'are not folded' '$T/both'"
 
+# --min is for the tree, and for a table of all functions; --max alone limits the table otherwise.
+printf 'main;big 99\nmain;small 1\n' >"$T/min.folded"
+check "a table of some functions has small ones" says '  small' "$U" report --min 50 "$T/min.folded"
+check "a table of all has the large ones" says '  big' "$U" report -n 0 --min 50 "$T/min.folded"
+check "and no small ones" sh -c "! grep -q '  small' '$T/both'"
+
 # A refusal says what to do next, with options that exist.
 printf 'PERFILE2 and more' >"$T/perf.data"
 check "perf's own file: perf script" says 'perf script -i FILE' "$U" import -o "$T/no.uniscope" "$T/perf.data"

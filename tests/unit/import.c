@@ -46,8 +46,8 @@ static void dump(const struct uni_profile *p, struct uni_strbuf *b)
 	}
 }
 
-static struct uni_import_stats reads(
-	const char *format, const char *text, const struct uni_import_opts *opts, const char *want)
+static struct uni_import_stats reads_bytes(const char *format, const void *data, size_t size,
+	const struct uni_import_opts *opts, const char *want)
 {
 	struct uni_profile *p = uni_profile_create();
 	struct uni_import_stats st = { 0 };
@@ -55,14 +55,19 @@ static struct uni_import_stats reads(
 	struct uni_strbuf b;
 
 	uni_strbuf_init(&b);
-	assert_int_equal(
-		uni_importer_by_name(format)->read(text, strlen(text), opts, p, &st, &err), 0);
+	assert_int_equal(uni_importer_by_name(format)->read(data, size, opts, p, &st, &err), 0);
 	assert_int_equal(uni_profile_finish(p), 0);
 	dump(p, &b);
 	assert_string_equal(b.s, want);
 	uni_strbuf_deinit(&b);
 	uni_profile_destroy(p);
 	return st;
+}
+
+static struct uni_import_stats reads(
+	const char *format, const char *text, const struct uni_import_opts *opts, const char *want)
+{
+	return reads_bytes(format, text, strlen(text), opts, want);
 }
 
 static void fails(const char *format, const char *text, const char *want)
@@ -147,6 +152,24 @@ static void speedscope_samples(void **state)
 	assert_int_equal(st.stacks, 4);
 	assert_int_equal(st.bad_lines, 2);
 	assert_int_equal(st.first_bad_line, 4);
+}
+
+/* A place without a function has its address. The reader frees what it knew of images. */
+static void pprof_images(void **state)
+{
+	static const char profile[] =
+		"\x0a\x04\x08\x01\x10\x02"	   /* a type: cpu in ns */
+		"\x12\x04\x08\x01\x10\x07"	   /* a sample: place 1, 7 */
+		"\x1a\x04\x08\x01\x28\x03"	   /* image 1: string 3 */
+		"\x22\x06\x08\x01\x10\x01\x18\x10" /* place 1: image 1, 0x10 */
+		"\x32\x00\x32\x03"
+		"cpu"
+		"\x32\x02"
+		"ns" /* strings */
+		"\x32\x06"
+		"/bin/x";
+
+	(void)reads_bytes("pprof", profile, sizeof(profile) - 1, &no_opts, "0x10 7\n");
 }
 
 /* Pieces end anywhere; the second line is longer than one. */
@@ -491,6 +514,7 @@ int main(void)
 		cmocka_unit_test(rows_of_calls),
 		cmocka_unit_test(folded_in_pieces_is_the_same),
 		cmocka_unit_test(speedscope_samples),
+		cmocka_unit_test(pprof_images),
 		cmocka_unit_test(folded_lines_that_begin_alike),
 		cmocka_unit_test(deep_stacks_are_cut),
 		cmocka_unit_test(few_bytes_are_not_many_frames),
