@@ -176,16 +176,30 @@ def echo_stub(then):
     return talk
 
 
+def options(top, command):
+    return {"record": ["-d", "60", "-o", f"{top}/s.uniscope"], "top": ["--batch", "--count", "0"], "trace": ["-o", f"{top}/s.uniscope"],
+            "serve": ["-p", "0"]}.get(command, [])
+
+
+def talker(top, talk, scheme, *args):
+    """A stub or a stream; `serve` goes on without its recorder, until it is interrupted."""
+    with Server(f"{top}/socket", talk):
+        return interrupt(top, [*args, f"{scheme}:unix={top}/socket", "-e", PROCESS, *options(top, args[0])],
+                         words="serving http" if args[0] == "serve" else "", ends_itself=True)
+
+
 def stub(top, talk, *args):
-    with Server(f"{top}/stub", talk):
-        return interrupt(top, [*args, f"gdb:unix={top}/stub", "-e", PROCESS, *(
-            ["-d", "60", "-o", f"{top}/s.uniscope"] if args[0] == "record" else [])], ends_itself=True)
+    return talker(top, talk, "gdb", *args)
 
 
 def stream(top, talk, *args):
-    with Server(f"{top}/stream", talk):
-        return interrupt(top, [*args, f"stream:unix={top}/stream", "-e", PROCESS, "-o", f"{top}/s.uniscope"],
-                         ends_itself=True)
+    return talker(top, talk, "stream", *args)
+
+
+def watched(top, *args):
+    """A process that never ends."""
+    with Guest(PROCESS) as pid:
+        return interrupt(top, [*args, f"proc:pid={pid}", *options(top, args[0])], words="serving http" if args[0] == "serve" else "")
 
 
 def pipe(top, data, *args):
@@ -254,6 +268,11 @@ JUNK = {"a packet without end": b"$" + b"A" * 65536, "output packets": b"$O41#c0
 for name, junk in JUNK.items():
     check(f"record through a stub that sends {name}", stub, flood(junk), "record")
 check("stacks through a stub that sends stop packets", stub, flood(JUNK["stop packets"]), "stacks")
+for command in ("top", "serve"):
+    check(f"{command} through a stub that sends output packets", stub, flood(JUNK["output packets"]), command)
+    check(f"{command} through a stub that floods after 9 questions", stub, echo_stub(9), command)
+    check(f"{command} of a stream of noise", stream, flood(JUNK["noise"]), command)
+    check(f"{command} of a process without end", watched, command)
 check("record through a stub that sends a byte now and then", stub, trickle(b"$O41#c0"), "record")
 for nr in (3, 6, 9, 12, 20):
     check(f"record through a stub that floods after {nr} questions", stub, echo_stub(nr), "record")
@@ -261,8 +280,17 @@ for name, junk in JUNK.items():
     check(f"a stream of {name}", stream, flood(junk), "record")
 check("a trace of a stream without end", stream, flood(bytes(65536)), "trace", "record", "--as-is")
 for args in (("report", "-"), ("export", "-f", "folded", "-"), ("import", "-", "-o", "/nonexistent/s"),
-             ("trace", "replay", "-"), ("uk-trace", "list", "-"), ("summarize-trace", "-")):
+             *(("trace", c, "-") for c in ("report", "replay", "graph", "breakdown", "findings", "threads", "wakeups", "syscalls")),
+             ("trace", "why", "-", "1"), ("uk-trace", "list", "-"), ("summarize-trace", "-"), ("parse-trace", "-"),
+             ("parse-trace-fg", "-"), ("runtime-breakdown", "-")):
     check(f"{' '.join(args[:2])}: a file without end", pipe, b"a;b;c 1\n" * 8192, *args)
+ENDLESS_FILES = {
+    "folded": b"a;b;c 1\n", "perf": b"app 1 1.0: 1 cpu-clock:\n\t401000 f+0x1 (/bin/app)\n\n", "uniprof": b"f+0x1\ng+0x2\n1\n\n",
+    "ftrace": b" 0)   0.100 us    |  f();\n 0)               |  g() {\n", "csv": b"1,2,f,3,4\n", "pprof": b"\x12\x06\x0a\x01\x01\x12\x01\x01",
+    "speedscope": b'{"shared":{"frames":[', "mirage": bytes(range(64)), "uktrace": b"\x80\x04]q\x00(K\x01K\x02K\x03"}
+for name, junk in ENDLESS_FILES.items():
+    check(f"import --input-format {name}: a file without end", pipe, junk * (65536 // len(junk)), "import", "--input-format", name, "-",
+          "-o", "/nonexistent/s")
 for command in (["report"], ["import", "-o", "/nonexistent/s"], ["export", "-f", "folded"]):
     check(f"{command[0]}: a gzip that unpacks to a thousand times its size", bomb, *command)
 check("a second interrupt ends it at once, and the guest runs on", second_interrupt)
