@@ -2,7 +2,8 @@
 /*
  * Two CPUs, as threads, each with its ring, are interrupted at every 23rd instruction within the
  * hooks. A third thread changes the tracer's control words. Each CPU's records and losses are its
- * calls, exactly. After each round of work a CPU waits for the third thread, however busy the host.
+ * calls, exactly. The hooks have some hundred instructions: 600 interrupts come several times at
+ * each of them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,6 +21,8 @@
 
 #define NR	  2
 #define TRAP_FLAG 0x100
+#define SMALL	  4 /* sub-buffers, which FILLING calls between the interrupts fill */
+#define FILLING	  15
 
 static unsigned long times = 1;
 static pthread_barrier_t begin;
@@ -57,8 +60,9 @@ static inline void set_trap_flag(int on)
 struct one {
 	pthread_t thread;
 	unsigned nr;
-	bool turned;		  /* a knob is turned meanwhile */
 	unsigned long interrupts; /* wanted */
+	int between;		  /* calls without an interrupt, as work_fib() makes them */
+	bool turned;		  /* a knob is turned meanwhile */
 	unsigned long calls, got; /* when it ended */
 	unsigned long rounds;
 };
@@ -82,7 +86,7 @@ static void *run_cpu(void *arg)
 	be_cpu(o->nr);
 	pthread_barrier_wait(&begin);
 	while (nr_interrupts < o->interrupts) {
-		work_fib(8);
+		work_fib(o->between);
 		work_odd(1);
 		set_trap_flag(1);
 		work_fib(4);
@@ -98,7 +102,7 @@ static void *run_cpu(void *arg)
 }
 
 /* Runs both; knob() is called again and again meanwhile. */
-static void run_both(struct one *o, unsigned long interrupts, void (*knob)(void))
+static void run_both(struct one *o, unsigned long interrupts, int between, void (*knob)(void))
 {
 	struct sigaction sa = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
 
@@ -106,9 +110,10 @@ static void run_both(struct one *o, unsigned long interrupts, void (*knob)(void)
 	assert_int_equal(pthread_barrier_init(&begin, NULL, NR), 0);
 	atomic_store(&nr_running, NR);
 	for (unsigned i = 0; i < NR; i++) {
-		o[i] = (struct one){
-			.nr = i, .turned = knob != NULL, .interrupts = interrupts * times
-		};
+		o[i] = (struct one){ .nr = i,
+			.interrupts = interrupts * times,
+			.between = between,
+			.turned = knob != NULL };
 		assert_int_equal(pthread_create(&o[i].thread, NULL, run_cpu, &o[i]), 0);
 	}
 	while (knob != NULL && atomic_load(&nr_running) != 0) {
@@ -141,7 +146,7 @@ static void exact(
 	struct one o[NR];
 
 	entry_hook = entry;
-	run_both(o, 1500, NULL);
+	run_both(o, 600, subs == SMALL ? FILLING : 8, NULL);
 	for (unsigned i = 0; i < NR; i++) {
 		struct uni_ring_stats stats;
 		struct seen seen = drain(i, &stats);
@@ -156,6 +161,8 @@ static void exact(
 		if (exit == uni_trace_exit || cpus[i].lost == 0)
 			assert_int_equal(events + cpus[i].lost,
 				exit == work_skip_exit ? o[i].calls : o[i].calls * 2);
+		if (subs == SMALL)
+			assert_true(cpus[i].lost > 0);
 		print_message("CPU %u: %lu interrupts, %lu calls, %llu records, %llu lost\n", i,
 			o[i].got, o[i].calls, (unsigned long long)seen.records,
 			(unsigned long long)cpus[i].lost);
@@ -190,8 +197,8 @@ static void both_with_arguments(void **state)
 
 static void both_full_rings(void **state)
 {
-	exact(uni_trace_entry_any, uni_trace_exit, UNI_TRACE_STOP, 4);
-	exact(uni_trace_entry_any, work_skip_exit, UNI_TRACE_STOP, 4);
+	exact(uni_trace_entry_any, uni_trace_exit, UNI_TRACE_STOP, SMALL);
+	exact(uni_trace_entry_any, work_skip_exit, UNI_TRACE_STOP, SMALL);
 }
 
 /* --- what was overwritten ----------------------------------------------------------------------
@@ -217,14 +224,14 @@ static int tally(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t c
 /* A small ring, read now and then: of what was overwritten the number of events is known. */
 static void overwritten(void (*entry)(void), void (*exit)(void))
 {
-	struct ring_memory m = trace_start_cpus(NR, 4, UNI_TRACE_OVERWRITE, exit);
+	struct ring_memory m = trace_start_cpus(NR, SMALL, UNI_TRACE_OVERWRITE, exit);
 	struct uni_ring *r = open_ring();
 	struct tally t[NR] = { 0 };
 	struct one o[NR];
 
 	assert_true(info->counts);
 	entry_hook = entry;
-	run_both(o, 1500, NULL);
+	run_both(o, 600, FILLING, NULL);
 	for (unsigned i = 0; i < NR; i++) {
 		struct uni_ring_now now;
 
@@ -258,7 +265,7 @@ static void taken_back(void **state)
 
 	uni_trace_set_min_time(4000);
 	entry_hook = uni_trace_entry_any;
-	run_both(o, 500, NULL);
+	run_both(o, 500, 8, NULL);
 	for (unsigned i = 0; i < NR; i++) {
 		struct uni_ring_stats stats;
 		struct seen seen = drain(i, &stats);
@@ -313,7 +320,7 @@ static void knobs_turn_meanwhile(void **state)
 	struct one o[NR];
 
 	entry_hook = uni_trace_entry_any;
-	run_both(o, 3000, turn);
+	run_both(o, 1200, 8, turn);
 	for (unsigned i = 0; i < NR; i++) {
 		struct uni_ring_stats stats;
 		struct seen seen = drain(i, &stats);
@@ -343,7 +350,7 @@ static void frozen_from_elsewhere(void **state)
 
 	entry_hook = uni_trace_entry_any;
 	be_cpu(NR);
-	run_both(o, 3000, freeze_and_thaw);
+	run_both(o, 1200, 8, freeze_and_thaw);
 	for (unsigned i = 0; i < NR; i++) {
 		struct uni_ring_stats stats;
 		struct seen seen = drain(i, &stats);
@@ -402,7 +409,7 @@ static void taken_in_parts(void (*entry)(void), void (*exit)(void))
 	entry_hook = entry;
 	uni_trace_set_min_time(exit == uni_trace_exit_min ? 4000 : 0);
 	taker = open_ring();
-	run_both(o, 1500, take_meanwhile);
+	run_both(o, 600, 8, take_meanwhile);
 	for (unsigned i = 0; i < NR; i++) {
 		struct taken all = { 0 };
 		struct uni_ring *whole = open_ring();
