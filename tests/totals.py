@@ -5,7 +5,7 @@
     totals.py check BUILD [NAME...]     are the built tests those in tests/names (or: these)?
     totals.py names BUILD               tests/names, as it has to be for what was built
     totals.py targets BUILD             what ninja has to build for the tests that are not in suite all
-    totals.py targets BUILD SUITE...    what it has to build for the tests in these suites
+    totals.py targets BUILD SUITE...    what it has to build for the tests in these suites; suite objects: for the warnings of each file
     totals.py sum WHICH BUILD/LOG...    adds up: WHICH is all, default or names
     totals.py cpu TIMES SECONDS         the cost of it all, from a file with the output of the shell's `times`
 """
@@ -207,6 +207,9 @@ def targets(build, suites, out=sys.stdout):
         if t["id"] in wanted or (t["build_by_default"] and not suites):
             for name in t["filename"]:
                 print(pathlib.Path(name).resolve().relative_to(root), file=out)
+    if "objects" in suites:
+        for step in json.loads((root / "compile_commands.json").read_text()):
+            print(step["output"], file=out)
     return 0
 
 

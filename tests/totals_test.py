@@ -121,7 +121,9 @@ class Totals(unittest.TestCase):
             (info / "intro-tests.json").write_text(json.dumps(
                 [{"name": n, "suite": ["uniscope:" + s for s in suites], "depends": [n]}
                  for n, suites in (("test-a", ["unit"]), ("guest", ["e2e", "all"]))]))
-            for suites, want in (([], "tool\ntest-a\n"), (["unit"], "test-a\n"), (["fuzz", "all"], "guest\n")):
+            pathlib.Path(build, "compile_commands.json").write_text('[{"output": "a.o"}, {"output": "b.o"}]')
+            for suites, want in (([], "tool\ntest-a\n"), (["unit"], "test-a\n"), (["fuzz", "all"], "guest\n"),
+                                 (["unit", "objects"], "test-a\na.o\nb.o\n")):
                 out = io.StringIO()
                 self.assertEqual(totals.main(["targets", build, *suites], out), 0)
                 self.assertEqual(out.getvalue(), want)
