@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh disable=SC2154
 # boot: count
-# limit: 300
+# limit: 3000
 # Guests that print: nearly all of their time is in hypercalls, whose stubs no image knows. And one
 # with threads.
 check 'pv, calls1: recorded' recorded calls1 pv 1 'calls1 mix=1' 2.2

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh disable=SC2154
 # boot: domu
-# limit: 500
+# limit: 5000
 # A Linux domain without privileges profiles another domain from inside that guest. The guest grants
 # it the page of its port; it sees nothing else of the guest. The recording comes out through its
 # console, for judge/domu.sh.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh disable=SC2154
 # boot: count
-# limit: 300
+# limit: 3000
 # A domain ends while it is recorded. The recording ends with it, with exit status 0, keeps what it
 # has, and says in one line what happened. Nothing of the domain is left.
 recording() { # WHAT GUEST-OPTION...: a guest, and a recording that has begun; $pid. Then its app.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh disable=SC2154
 # boot: count
-# limit: 300
+# limit: 3000
 # Guests with broken stacks and page tables: those of tests/e2e/hostile.sh for which Xen could make
 # a difference. A recording ends with status 0 and says why chains end (judged outside), and the
 # guest runs on.

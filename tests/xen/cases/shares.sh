@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh disable=SC2154
 # boot: count
-# limit: 300
+# limit: 3000
 # Recordings of guests that keep books about themselves; judge/shares.sh compares. PV and PVH, one
 # and two vCPUs, paused and not.
 for type in pv pvh; do

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh disable=SC2154
 # boot: count
-# limit: 300
+# limit: 3000
 # Tracing in a domain: its code is patched while it is paused. Its rings are read by foreign mapping, also when it is dead. And
 # pages that a guest grants, named in xenstore as MirageOS does.
 app=trace-traced-gcc-fp

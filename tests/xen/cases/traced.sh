@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh disable=SC2154
 # boot: count
-# limit: 300
+# limit: 3000
 # A domain that counts its own calls is traced from before the first to after the last. Records and lost events are compared with
 # its books outside. And one is destroyed, or powers itself off, while it is traced.
 app=trace-traced-gcc-fp where=$out
