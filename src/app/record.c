@@ -5,22 +5,18 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/text.h"
 #include "app/follow.h"
 #include "app/quality.h"
-#include "app/self.h"
 #include "app/signals.h"
 #include "app/summary.h"
 #include "app/term.h"
 #include "app/threads.h"
 #include "app/watches.h"
 #include "app/workload.h"
-#include "config.h"
 #include "sampling/sampler.h"
 #include "recording/folder.h"
 #include "backend/replay/writer.h"
@@ -117,6 +113,13 @@ static bool is_awake(void *ctx)
 	return look_after(args) && (args->awake == NULL || args->awake(args->ctx));
 }
 
+static void on_begin(void *ctx)
+{
+	const struct part *part = ctx;
+
+	uni_workload_go(&part->run->workload);
+}
+
 static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t elapsed_ns)
 {
 	struct part *part = ctx;
@@ -124,7 +127,6 @@ static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t e
 	uint64_t samples = run->before_nr, missed = 0;
 	char guests[32] = "", length[32] = "";
 
-	uni_workload_go(&run->workload);
 	uni_signals_suspend(&run->gate);
 	atomic_store(&part->samples, st->weight);
 	atomic_store(&part->missed, st->skipped + st->lost);
@@ -144,11 +146,6 @@ static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t e
 		run->args->duration > 0 ? "" : " (Ctrl-C ends it)");
 }
 
-static bool sees_exits(const struct uni_guest *g)
-{
-	return (g->t->ops->caps(g->t) & UNI_CAP_EXITS) != 0;
-}
-
 /* It is an error if the only guest's exits cannot be seen; with several guests the others are
  * kept. */
 static int check_seen(const struct run *run, struct uni_err *err)
@@ -163,7 +160,7 @@ static int check_seen(const struct run *run, struct uni_err *err)
 			why = "it was asked to be stopped for each sample (via=, --method), and "
 			      "only the sampler in the host's kernel sees them";
 
-		if (sees_exits(g))
+		if (uni_record_sees_exits(g))
 			continue;
 		if (run->nr == 1)
 			return uni_err_set(err, UNI_ENOTSUP, "%s: its VM exits cannot be seen: %s",
@@ -171,38 +168,6 @@ static int check_seen(const struct run *run, struct uni_err *err)
 		uni_note("%s: its VM exits cannot be seen: %s", run->part[i].name, why);
 	}
 	return 0;
-}
-
-void uni_record_fill_meta(
-	const struct uni_guest *g, const struct uni_record_args *args, struct uni_record_meta *meta)
-{
-	memset(meta, 0, sizeof(*meta));
-	(void)uni_text_clean(
-		meta->target, sizeof(meta->target), g->spec.text, strlen(g->spec.text));
-	meta->info = g->info;
-	(void)snprintf(meta->method, sizeof(meta->method), "%s", uni_sampler_method(g->t));
-	(void)snprintf(meta->why, sizeof(meta->why), "%s", g->info.why);
-	meta->counts = args->aggregate && (uni_method_flags(meta->method) & UNI_METHOD_KERNEL) != 0;
-	(void)snprintf(meta->arch, sizeof(meta->arch), "%s", g->t->arch->name);
-	if (g->image != NULL) {
-		(void)snprintf(
-			meta->image_path, sizeof(meta->image_path), "%s", uni_image_path(g->image));
-		(void)snprintf(
-			meta->image_id, sizeof(meta->image_id), "%s", uni_image_id(g->image));
-	}
-	memcpy(meta->checked, g->checked, sizeof(meta->checked));
-	memcpy(meta->stale, g->stale, sizeof(meta->stale));
-	if (g->image != NULL)
-		meta->nr_bad_rows =
-			uni_image_bad_rows(g->image, meta->bad_rows, sizeof(meta->bad_rows));
-	meta->bias = g->bias;
-	meta->nr_vcpus = (uint32_t)g->t->ops->nr_vcpus(g->t);
-	meta->frequency = args->frequency;
-	meta->exits_every = sees_exits(g) ? args->exits_every : 0;
-	meta->realtime_offset_ns = uni_realtime_ns() - uni_now_ns();
-	(void)snprintf(
-		meta->uniscope_version, sizeof(meta->uniscope_version), "%s", UNISCOPE_VERSION);
-	uni_self_command(meta->command, sizeof(meta->command));
 }
 
 /* From now on everything that is read from the guest is also kept for a replay file. This begins
@@ -275,6 +240,7 @@ static void fill_job(struct run *run, size_t i)
 		.stop = uni_signals_stop(),
 		.gate = &run->gate,
 		.on_sample = on_sample,
+		.on_begin = on_begin,
 		.on_progress = on_progress,
 		.awake = args->ended != NULL ? is_awake : NULL,
 		.ctx = part };

@@ -109,6 +109,8 @@ char *uni_session_name(const char *base);
 
 /* The same for guests: by the name of the only one, else its image's. */
 char *uni_record_default_output(const struct uni_guest *g, size_t nr);
+/* Can VM exits of this guest be counted? */
+bool uni_record_sees_exits(const struct uni_guest *g);
 /* Fills in the session's facts about the guest, this host and this command. */
 void uni_record_fill_meta(const struct uni_guest *g, const struct uni_record_args *args,
 	struct uni_record_meta *meta);

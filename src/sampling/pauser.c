@@ -477,10 +477,12 @@ static void sampler_start(struct uni_pauser *s)
 
 	s->own_cpu_begin_ns = uni_run_cpu_ns();
 	s->stats.begin_ns = now_ns;
-	s->next_progress_ns = now_ns;
+	s->next_progress_ns = now_ns + UNI_PROGRESS_NS;
 	s->end_at_ns = uni_run_end_ns(s->cfg, now_ns);
 	uni_sched_init(&s->sched, now_ns, s->cfg->frequency, s->cfg->max_duty, s->cfg->jitter,
 		now_ns ^ (uint64_t)getpid() << 32);
+	if (s->cfg->on_begin != NULL)
+		s->cfg->on_begin(s->cfg->ctx);
 }
 
 static int pauser_result(const struct uni_pauser *s, struct uni_err *err)

@@ -39,8 +39,9 @@ struct uni_sampler_cfg {
 	void (*on_thread)(void *ctx, const struct uni_record_thread *t);
 	/* VM exits, the same way. */
 	void (*on_exit)(void *ctx, const struct uni_stream_exit *e);
-	/* At the beginning, as soon as samples are taken, and then about five times a second; may
-	 * be NULL. */
+	/* As soon as samples are taken; may be NULL. */
+	void (*on_begin)(void *ctx);
+	/* About five times a second; may be NULL. */
 	void (*on_progress)(void *ctx, const struct uni_record_stats *stats, uint64_t elapsed_ns);
 	/* Does the guest run now, according to its VMM? Called before it is stopped for a sample: a
 	 * guest that is already stopped is not sampled. NULL: not known. */

@@ -351,7 +351,6 @@ static bool fetch_gathered(struct guest *g, uint64_t now_ns)
 
 static void step_guest(struct guest *g, uint64_t now_ns)
 {
-	tell_stream_progress(g, now_ns);
 	if (uni_run_asked_to_stop(&g->job->cfg)) {
 		finish_guest(g, UNI_END_STOPPED);
 		return;
@@ -364,6 +363,7 @@ static void step_guest(struct guest *g, uint64_t now_ns)
 		return;
 	if (g->watcher != NULL && now_ns >= g->next_watch_ns)
 		read_watches(g, 1, true);
+	tell_stream_progress(g, now_ns);
 }
 
 static int prepare_watches(struct guest *g, struct uni_err *err)
@@ -421,9 +421,11 @@ static int start_stream(struct guest *g, struct uni_sampler_job *job)
 	g->end_at_ns = uni_run_end_ns(&job->cfg, begin_ns);
 	g->drain_ns = drain_period(g);
 	g->next_drain_ns = begin_ns + g->drain_ns;
-	g->next_progress_ns = begin_ns;
+	g->next_progress_ns = begin_ns + UNI_PROGRESS_NS;
 	g->active = true;
 	read_watches(g, HOLD_TRIES, true);
+	if (job->cfg.on_begin != NULL)
+		job->cfg.on_begin(job->cfg.ctx);
 	return 0;
 }
 

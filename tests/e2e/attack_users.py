@@ -217,6 +217,11 @@ def is_running(pid):
         return False
 
 
+def is_capable(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+        return re.search(r"CapEff:\s*0*[1-9a-f]", f.read()) is not None
+
+
 def server_with_capabilities(top):
     """The kernel forgets PR_SET_PDEATHSIG where a program gains capabilities."""
     capable = f"{top}/uniscope"
@@ -234,11 +239,11 @@ def server_with_capabilities(top):
         try:
             recorder = wait_for(lambda: children(server))[0]
             wait_for(lambda: os.path.exists(f"{top}/s.uniscope/session.json"))
-            with open(f"/proc/{recorder}/status", encoding="utf-8") as f:
-                assert re.search(r"CapEff:\s*0*[1-9a-f]", f.read()), "the recorder has no capabilities"
+            family = [recorder, *children(recorder)]
+            assert any(is_capable(pid) for pid in family), "neither the recorder nor its observer has capabilities"
         finally:
             os.kill(server, 9)
-        wait_for(lambda: not is_running(recorder))
+        wait_for(lambda: not any(is_running(pid) for pid in family))
 
 
 if os.geteuid() != 0:

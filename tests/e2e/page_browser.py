@@ -360,7 +360,7 @@ def hostile(b):
     # A pattern for which the browser's matcher would need longer than anybody lives.
     b.open(f"file://{T}/hostile.html#v=flame&s=(a%2B)%2B%24")
     b.settle()
-    ok("not looked at: 1 for which the pattern takes too long" in text(b, "header .found"), "hostile: a pattern that never ends does, and that is said", text(b, "header .found"))
+    ok(re.search(r"not looked at: \d+ for which the pattern takes too long", text(b, "header .found")), "hostile: a pattern that never ends does, and that is said", text(b, "header .found"))
     b.run("uniscope.app.setSearch('^(a|b|c)+!$')")
     ok(text(b, "header .found").startswith("1 function,"), "hostile: what can be searched for is found", text(b, "header .found"))
 
