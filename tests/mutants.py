@@ -78,7 +78,7 @@ def blanked(text):
 
 
 def operand_begin(plain, at):
-    """Where the left operand of the comparison at `at` begins."""
+    """The begin of the left operand of the comparison at `at`."""
     depth = 0
     for i in range(at - 1, -1, -1):
         if plain[i] in ")]":

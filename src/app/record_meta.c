@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a session says of a guest before its first sample. */
+/* The facts of a guest that a session holds before its first sample. */
 #include "app/record.h"
 
 #include <stdio.h>

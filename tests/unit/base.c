@@ -112,7 +112,7 @@ static void cursor_never_overruns(void **state)
 	assert_int_equal(uni_cursor_u8(&c), 0); /* stays failed */
 }
 
-/* What has no room is not added, and what comes after it neither: the text has no hole. */
+/* Text without room is not added, and text after it neither: there is no hole. */
 static void strbuf_without_room(void **state)
 {
 	struct uni_strbuf b;
