@@ -61,6 +61,29 @@ static void add_gap(struct uni_follow *f, const char *method_before, const struc
 	}
 }
 
+#define SAY_AFTER_NS (3 * UNI_NSEC_PER_SEC)
+
+/* It is there, but cannot be recorded: that is said once, after a while. */
+struct hindrance {
+	uint64_t since_ns;
+	bool said;
+};
+
+static void tell_hindrance(
+	const struct uni_follow *f, struct hindrance *h, int rc, const struct uni_err *err)
+{
+	uint64_t now_ns = uni_now_ns();
+
+	if (rc == -UNI_ENOENT || rc == -UNI_EGONE)
+		h->since_ns = 0;
+	else if (h->since_ns == 0)
+		h->since_ns = now_ns;
+	else if (!h->said && !f->quiet && now_ns - h->since_ns >= SAY_AFTER_NS) {
+		uni_note("%s cannot be recorded yet: %s", f->how.target, err->msg);
+		h->said = true;
+	}
+}
+
 /* One try; *ret stays NULL if there is no such guest yet. */
 static int open_again(struct uni_follow *f, struct uni_guest **ret, struct uni_err *err)
 {
@@ -86,17 +109,21 @@ static bool wait_for_it(struct uni_follow *f, struct uni_guest **ret)
 {
 	const struct timespec nap = uni_ns_timespec(AGAIN_NS);
 	uint64_t begin_ns = uni_now_ns();
+	struct hindrance hindrance = { 0 };
 	struct uni_err err = { 0 };
+	int rc;
 
 	while (!atomic_load(uni_signals_stop()) && uni_now_ns() < f->until_ns) {
 		pthread_rwlock_t gate = PTHREAD_RWLOCK_INITIALIZER; /* nothing is held */
 
 		uni_signals_suspend(&gate);
 		err = (struct uni_err){ 0 };
-		if (open_again(f, ret, &err) == 0) {
+		rc = open_again(f, ret, &err);
+		if (rc == 0) {
 			uni_progress_end();
 			return true;
 		}
+		tell_hindrance(f, &hindrance, rc, &err);
 		uni_progress("waiting for %s to be there again (%.0f s)", f->how.target,
 			(double)(uni_now_ns() - begin_ns) / 1e9);
 		(void)nanosleep(&nap, NULL);

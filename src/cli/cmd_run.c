@@ -248,7 +248,8 @@ static int tell_end(struct attempt *a, int rc, struct uni_err *err)
 	if (!uni_boot_ended(&a->boot))
 		return rc;
 	uni_boot_tell(&a->boot, line, sizeof(line));
-	if (rc == 0 && a->boot.end != UNI_BOOT_INTERNAL && a->boot.end != UNI_BOOT_PANIC) {
+	if (rc == 0 && a->boot.end != UNI_BOOT_INTERNAL && a->boot.end != UNI_BOOT_PANIC &&
+		a->boot.end != UNI_BOOT_RESET) {
 		if (!o.rec.quiet)
 			uni_note("%s" UNI_SUMMARY_KEPT, line);
 		return 0;

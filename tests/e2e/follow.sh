@@ -133,6 +133,19 @@ assert (g["method"], n["method"]) == ("bpf", "pause") and 0 < n["weight"] < g["s
 for k in ("method", "why", "weight", "pauses")]; json.dump(s, open(sys.argv[1], "w"))' "$T/f.uniscope/session.json" &&
 		"$U" report "$T/f.uniscope" >"$T/report" && report_has "^gap .* pid $guest had it then" && ! grep '^part' "$T/report"
 }
+# The next one is emulated, and has neither a stub nor a monitor.
+out_of_reach() {
+	first && follow auto || return 1
+	end_guest
+	qemu-system-x86_64 -M microvm -accel tcg -m 64 -nodefaults -no-user-config -display none -kernel "$image" -append loop=1 \
+		-name "$name" >"$T/vmm" 2>&1 &
+	guest=$!
+	wait_for 120 grep "^uniscope: .*$name cannot be recorded yet: " "$T/out"
+	told=$?
+	kill -INT $run
+	wait $run
+	[ $told -eq 0 ] && [ "$(grep -c 'cannot be recorded yet' "$T/out")" -eq 1 ] || { cat "$T/out"; return 1; }
+}
 report_has() { # REGEX
 	grep -E "$1" "$T/report" || {
 		echo "the report has no $1"
@@ -233,6 +246,7 @@ case $ways in
 *bpf*) check 'another way' another_way ;;
 *) skip 'another way' "$no_bpf" ;;
 esac
+check 'the next one cannot be reached, which is said' out_of_reach
 check 'the VMM ends while uniscope attaches for the first time' ends_at_first
 check 'another image' another_image
 check 'nobody comes' in_time

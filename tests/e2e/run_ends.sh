@@ -135,7 +135,7 @@ sampled_32() {
 
 recording() { # OPTION...
 	rm -rf mon r.uniscope
-	"$U" run -d 120 -o r.uniscope --accel "$1" ends.elf -- \
+	"$U" run -d 120 -o r.uniscope --accel "$@" ends.elf -- \
 		-qmp unix:mon,server=on,wait=off >"$T/out" 2>&1 &
 	run=$!
 	wait_for 60 test -s r.uniscope/guest-0/samples-vcpu0 || {
@@ -166,6 +166,13 @@ panics_late() { # ACCEL: after samples, which are kept; but the run has failed
 	cat "$T/out"
 	[ "$status" -eq 1 ] && tail -1 "$T/out" | grep -Eq 'the guest panicked after .* is kept' &&
 		"$U" report r.uniscope | grep -q spin
+}
+
+resets_late() { # ACCEL: QEMU cannot tell a triple fault from a reset that the guest wants
+	recording "$1" -q --machine q35 || return 1
+	python3 "$SRC/tests/e2e/qmp.py" mon human-monitor-command '{"command-line": "o /1 0xcf9 6"}' || return 1
+	wait "$run"
+	refused $? "$T/out" 1 'the guest reset itself .* after .* is kept' && "$U" report r.uniscope | grep -q spin
 }
 
 ended_outside() { # ACCEL
@@ -236,6 +243,7 @@ for accel in $(by_default kvm "$accels"); do
 	check "a panic after samples under $accel" panics_late "$accel"
 	check "only firmware under $accel" only_firmware "$accel"
 	check "mostly elsewhere under $accel" mostly_elsewhere "$accel"
+	check "a reset after samples under $accel" resets_late "$accel"
 	check "ended from outside under $accel" ended_outside "$accel"
 done
 if [ "$accels" = 'tcg kvm' ]; then

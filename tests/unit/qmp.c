@@ -313,6 +313,28 @@ static void a_talk(void **state)
 	monitor_join(&m);
 }
 
+/* QEMU's -qmp-pretty. */
+static void a_pretty_monitor(void **state)
+{
+	struct monitor m = {
+		.text = { "{\r\n    \"QMP\": {\r\n        \"version\": {\r\n        }\r\n"
+			  "    }\r\n}\r\n",
+			"{\r\n    \"return\": {\r\n    }\r\n}\r\n",
+			"{\r\n    \"return\": {\r\n        \"name\": \"a } \\\" { b\"\r\n"
+			"    }\r\n}\r\n" }
+	};
+	struct uni_err err = { 0 };
+	struct uni_qmp *q = NULL;
+	char name[16];
+
+	monitor_start(&m);
+	assert_int_equal(uni_qmp_open(m.path, 1000, &q, &err), 0);
+	assert_int_equal(uni_qmp_name(q, name, sizeof(name)), 0);
+	assert_string_equal(name, "a } \" { b");
+	uni_qmp_close(q);
+	monitor_join(&m);
+}
+
 static void bad_monitors(void **state)
 {
 	static const struct {
@@ -385,6 +407,7 @@ int main(void)
 		cmocka_unit_test(devices),
 		cmocka_unit_test(a_talk),
 		cmocka_unit_test(events_of_a_talk),
+		cmocka_unit_test(a_pretty_monitor),
 		cmocka_unit_test(bad_monitors),
 		cmocka_unit_test(endless_line),
 		cmocka_unit_test(nobody_there),

@@ -28,7 +28,9 @@ struct uni_qmp {
 	void (*on_event)(void *ctx, const struct uni_qmp_event *e);
 	void *event_ctx;
 	size_t size;		       /* bytes in buf */
-	size_t scanned;		       /* bytes of these without a newline */
+	size_t scanned;		       /* bytes of these that end no message */
+	unsigned depth;		       /* of objects, at the end of these */
+	bool in_text, escaped;	       /* in a string, behind its '\\' */
 	char buf[UNI_QMP_MESSAGE_MAX]; /* received, not parsed yet */
 };
 
@@ -92,24 +94,43 @@ static int fill_buffer(struct uni_qmp *q, uint64_t deadline_ns)
 	return 0;
 }
 
-/* Takes the next line out of the buffer, and parses it. */
+/* The end of the line that ends the first object (QEMU's qmp-pretty has several lines for one). */
+static bool has_message(struct uni_qmp *q)
+{
+	for (; q->scanned < q->size; q->scanned++) {
+		char c = q->buf[q->scanned];
+
+		if (c == '\n' && (q->depth == 0 || q->in_text))
+			return true;
+		if (q->in_text && (q->escaped || c == '\\'))
+			q->escaped = !q->escaped;
+		else if (c == '"')
+			q->in_text = q->depth != 0 && !q->in_text;
+		else if (!q->in_text && c == '{')
+			q->depth++;
+		else if (!q->in_text && c == '}' && q->depth != 0)
+			q->depth--;
+	}
+	return false;
+}
+
+/* Takes the next message out of the buffer, and parses it. */
 static int next_message(struct uni_qmp *q, uint64_t deadline_ns, struct uni_qmp_message *ret)
 {
-	char *end;
-	size_t line;
+	size_t size;
 	int rc;
 
-	while ((end = memchr(q->buf + q->scanned, '\n', q->size - q->scanned)) == NULL) {
-		q->scanned = q->size;
+	while (!has_message(q)) {
 		rc = fill_buffer(q, deadline_ns);
 		if (rc != 0)
 			return rc;
 	}
-	line = (size_t)(end - q->buf) + 1;
-	rc = uni_qmp_parse(q->buf, line, ret);
-	memmove(q->buf, q->buf + line, q->size - line);
-	q->size -= line;
-	q->scanned = 0;
+	size = q->scanned + 1;
+	rc = uni_qmp_parse(q->buf, size, ret);
+	memmove(q->buf, q->buf + size, q->size - size);
+	q->size -= size;
+	q->scanned = q->depth = 0;
+	q->in_text = q->escaped = false;
 	return rc != 0 ? -UNI_EPROTO : 0;
 }
 
