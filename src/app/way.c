@@ -2,14 +2,17 @@
 #include "app/way.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/privilege.h"
 #include "app/options.h"
 
@@ -117,6 +120,23 @@ static bool may_need_stop(const struct uni_spec *spec, const struct uni_attach_a
 	       (args->unwind != NULL || (args->sysroot != NULL && args->sysroot->items.nr != 0));
 }
 
+/* Debian's kernel with perf_event_paranoid 3 wants CAP_SYS_ADMIN for each event. */
+static int open_event(void *ctx)
+{
+	const int *pid = ctx;
+	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = UNI_NSEC_PER_SEC,
+		.disabled = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1 };
+	_cleanup_close_ int fd =
+		(int)syscall(SYS_perf_event_open, &attr, *pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd >= 0 ? 0 : -UNI_EPERM;
+}
+
 #define BY_KERNEL   0
 #define BY_STOPPING 3 /* no status of a process that was ended */
 
@@ -164,19 +184,22 @@ int uni_guest_give_up_rights(
 	bool by_image = false, stop = false, ok;
 	pid_t judge = -1;
 	uint64_t pid = 0;
-	int rc = 0;
+	int rc = 0, watched;
 
 	if (ops == NULL || ops->hand_over == NULL || ops->choose_key == NULL ||
 		may_need_stop(spec, args, ops, &by_image) ||
 		uni_spec_get_u64(spec, "pid", &pid, &why) != 0 || pid == 0 || pid > INT32_MAX)
 		return 0;
+	watched = (int)pid;
+	if (uni_privilege_try_observing(open_event, &watched) != 0)
+		return 0;
 	if (by_image) {
 		judge = fork();
 		if (judge == 0)
-			judge_image(spec, args, (int)pid);
+			judge_image(spec, args, watched);
 	}
 	ok = ops->hand_over(spec, args->shared, args->exits || args->exits_too, &why) == 0;
 	if (by_image)
 		rc = wait_for_judge(judge, &stop, err);
-	return rc == 0 && ok && !stop ? uni_privilege_drop_watching((int)pid, err) : rc;
+	return rc == 0 && ok && !stop ? uni_privilege_drop_watching(watched, err) : rc;
 }

@@ -76,12 +76,18 @@ static bool holds_cap(uint64_t cap)
 	return syscall(SYS_capget, &h, c) == 0 && (c[0].permitted & cap) != 0;
 }
 
-/* Landlock would keep it from looking into any process. */
-static int prepare_observer(struct uni_err *err)
+static uint64_t observers_caps(void)
 {
 	/* Either right is enough to read. */
 	uint64_t read = BIT(CAP_DAC_READ_SEARCH);
-	int rc = keep_caps(OBSERVERS | (holds_cap(read) ? read : BIT(CAP_DAC_OVERRIDE)), err);
+
+	return OBSERVERS | (holds_cap(read) ? read : BIT(CAP_DAC_OVERRIDE));
+}
+
+/* Landlock would keep it from looking into any process. */
+static int prepare_observer(struct uni_err *err)
+{
+	int rc = keep_caps(observers_caps(), err);
 
 	return rc == 0 ? uni_confine_calls(UNI_CONFINED_OBSERVER, err) : rc;
 }
@@ -138,7 +144,7 @@ int uni_privilege_drop_watching(int pid, struct uni_err *err)
 	return drop_rights(root, UNI_CONFINED_WATCHER, err);
 }
 
-int uni_privilege_try_without(int (*fn)(void *ctx), void *ctx)
+static int try_with(uint64_t keep, int (*fn)(void *ctx), void *ctx)
 {
 	struct __user_cap_header_struct h = cap_header();
 	caps with = { 0 }, without = { 0 };
@@ -148,9 +154,19 @@ int uni_privilege_try_without(int (*fn)(void *ctx), void *ctx)
 		return -UNI_EPERM;
 	memcpy(without, with, sizeof(without));
 	for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
-		without[i].effective = 0;
+		without[i].effective &= (uint32_t)(keep >> (32 * i));
 	if (syscall(SYS_capset, &h, without) != 0)
 		return -UNI_EPERM;
 	rc = fn(ctx);
 	return syscall(SYS_capset, &h, with) == 0 ? rc : -UNI_EPERM;
+}
+
+int uni_privilege_try_without(int (*fn)(void *ctx), void *ctx)
+{
+	return try_with(0, fn, ctx);
+}
+
+int uni_privilege_try_observing(int (*fn)(void *ctx), void *ctx)
+{
+	return try_with(observers_caps(), fn, ctx);
 }

@@ -28,5 +28,7 @@ int uni_privilege_drop_watching(int pid, struct uni_err *err);
 
 /* The result of fn(ctx), called without any capability; afterwards they are there again. */
 int uni_privilege_try_without(int (*fn)(void *ctx), void *ctx);
+/* The same with those alone that the child would have which looks into the process. */
+int uni_privilege_try_observing(int (*fn)(void *ctx), void *ctx);
 
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
 
 struct uni_rawstack {
 	struct uni_target *t;
@@ -45,6 +46,13 @@ static int read_memory(
 
 static const struct uni_gmem_ops gmem_ops = { .read = read_memory };
 
+/* Nobody waits for it: a busy host may take its time. */
+static const struct uni_as_budget budget = {
+	.bytes = 256u * 1024,
+	.table_loads = 4096,
+	.cpu_ns = 20 * UNI_NSEC_PER_MSEC,
+};
+
 int uni_rawstack_create(struct uni_target *t, const struct uni_unwinder *u,
 	struct uni_rawstack **ret, struct uni_err *err)
 {
@@ -59,7 +67,7 @@ int uni_rawstack_create(struct uni_target *t, const struct uni_unwinder *u,
 	rc = uni_gmem_create(&gmem_ops, r, uni_gmem_space(m), uni_gmem_region(m, 0),
 		uni_gmem_nr_regions(m), &r->gmem, err);
 	if (rc == 0)
-		rc = uni_as_create(r->gmem, NULL, &r->as, err);
+		rc = uni_as_create(r->gmem, &budget, &r->as, err);
 	if (rc != 0)
 		uni_rawstack_destroy(r);
 	else

@@ -261,7 +261,8 @@ static void damaged_symbols_are_done_without(void **state)
 	assert_int_equal(uni_profile_build(rec, &opts, &profile, NULL, &p->err), 0);
 	v.profile = profile;
 	exports(&v, "folded", NULL, 0,
-		"0xffffffff80001010;[interrupted];0xffffffff80001005;0xffffffff80001011;0xffffffff80001021 1\n"
+		"0xffffffff80001010;[interrupted];0xffffffff80001005;0xffffffff80001011;"
+		"0xffffffff80001021 1\n"
 		"[no registers] 1\n");
 	uni_profile_destroy(profile);
 	/* Names from elsewhere. */

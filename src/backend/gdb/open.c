@@ -134,16 +134,21 @@ static int list_threads(struct uni_gdb_stub *s)
 /* "* CPU #1: thread_id=4711", a line of QEMU's monitor. Its thread ids are CPU numbers plus one. */
 static void note_host_thread(struct uni_gdb_stub *s, const char *line)
 {
-	unsigned cpu, tid;
+	const char *number = strstr(line, "CPU #"), *thread = strstr(line, ": thread_id=");
+	unsigned long cpu, tid;
 
-	if (sscanf(line, "%*[* ]CPU #%9u: thread_id=%9u", &cpu, &tid) != 2)
+	if (number == NULL || thread == NULL)
+		return;
+	cpu = strtoul(number + 5, NULL, 10);
+	tid = strtoul(thread + 12, NULL, 10);
+	if (cpu >= UNI_VCPU_MAX || tid > INT32_MAX)
 		return;
 	for (int i = 0; i < s->nr_threads; i++) {
 		const char *dot = strchr(s->thread[i].text, '.');
 		const char *id = dot != NULL ? dot + 1 : s->thread[i].text;
 
-		if (strtoul(id, NULL, 16) == (unsigned long)cpu + 1)
-			s->host_tid[i] = tid;
+		if (strtoul(id, NULL, 16) == cpu + 1)
+			s->host_tid[i] = (uint32_t)tid;
 	}
 }
 
