@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -108,12 +109,27 @@ static void change_user(void)
 		(void)!setresuid(NOBODY, NOBODY, NOBODY);
 }
 
+/* The kernel forgets the signal of a parent's death when the user changes. */
+static void change_user_only(void)
+{
+	pid_t parent = getppid();
+	int sig = 0;
+
+	(void)prctl(PR_GET_PDEATHSIG, &sig);
+	change_user();
+	if (sig == 0)
+		return;
+	(void)prctl(PR_SET_PDEATHSIG, sig);
+	if (getppid() != parent)
+		(void)raise(sig);
+}
+
 static int drop_rights(bool root, enum uni_confined what, struct uni_err *err)
 {
 	int rc;
 
 	if (root)
-		change_user();
+		change_user_only();
 	rc = keep_caps(0, err);
 	if (rc != 0)
 		return rc;
