@@ -2,6 +2,7 @@
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -19,6 +20,7 @@
 
 #define BOOT_NS	   (60 * UNI_NSEC_PER_SEC) /* from the image's first instruction on */
 #define FIRMWARE_S 600.0		   /* before that */
+#define ENDING_NS  (5 * UNI_NSEC_PER_SEC)  /* of a QEMU whose stub is gone */
 
 static struct {
 	struct uni_record_args rec;
@@ -240,12 +242,26 @@ static int record_it(struct attempt *a, struct uni_err *err)
 	return rc;
 }
 
+/* A QEMU that ends closes its stub before its monitor. */
+static bool has_ended_by_now(struct attempt *a, int rc)
+{
+	const struct timespec nap = uni_ns_timespec(10 * UNI_NSEC_PER_MSEC);
+	uint64_t until_ns = uni_now_ns() + ENDING_NS;
+
+	while (!uni_boot_ended(&a->boot)) {
+		if (rc != -UNI_EGONE || uni_now_ns() >= until_ns)
+			return false;
+		(void)nanosleep(&nap, NULL);
+	}
+	return true;
+}
+
 /* The end of a guest that died says more than errors noticed meanwhile. */
 static int tell_end(struct attempt *a, int rc, struct uni_err *err)
 {
 	char line[512];
 
-	if (!uni_boot_ended(&a->boot))
+	if (!has_ended_by_now(a, rc))
 		return rc;
 	uni_boot_tell(&a->boot, line, sizeof(line));
 	if (rc == 0 && a->boot.end != UNI_BOOT_INTERNAL && a->boot.end != UNI_BOOT_PANIC &&
