@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,7 +44,6 @@ struct door_reply {
 
 /* The worker's way to its opener. One thread asks at a time. */
 static int opener = -1;
-static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 
 /* --- the opener ------------------------------------------------------------------------------- */
 
@@ -136,25 +134,18 @@ static bool is_asked(int dir)
 /* The result, or -1 and errno. */
 static int ask_opener(struct door_request *q, int dir, const char *path, struct door_reply *reply)
 {
-	int fd = -1;
-	bool ok;
+	const struct uni_side_talk t = { dir == AT_FDCWD ? -1 : dir, q, sizeof(*q), reply,
+		sizeof(*reply) };
+	int64_t result;
+	int fd;
 
 	if (strlen(path) >= sizeof(q->path)) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
 	(void)snprintf(q->path, sizeof(q->path), "%s", path);
-	(void)pthread_mutex_lock(&asking);
-	ok = uni_side_send(opener, q, sizeof(*q), dir == AT_FDCWD ? -1 : dir) &&
-	     uni_side_receive(opener, reply, sizeof(*reply), &fd);
-	(void)pthread_mutex_unlock(&asking);
-	if (!ok)
-		reply->result = -EIO;
-	if (reply->result < 0)
-		errno = (int)-reply->result;
-	else if (q->op == DOOR_OPEN)
-		return fd;
-	return reply->result < 0 ? -1 : (int)reply->result;
+	result = uni_side_ask(opener, &t, &fd);
+	return result >= 0 && q->op == DOOR_OPEN ? fd : (int)result;
 }
 
 /* Nobody reads the pipe yet: waits, and says whether to try again. */

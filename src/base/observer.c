@@ -8,7 +8,6 @@
 #include <linux/bpf.h>
 #include <linux/magic.h>
 #include <linux/perf_event.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +46,6 @@ struct reply {
 static int observer = -1;  /* the worker's way to it; one thread asks at a time */
 static int observed;	   /* the process that may be looked into */
 static int memory_fd = -1; /* of that process */
-static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 
 /* --- the observer ----------------------------------------------------------------------------- */
 
@@ -256,25 +254,17 @@ bool uni_observer_lists(int dir)
 /* The result, or -1 and errno. */
 static int ask_observer(struct request *q, int dir, const char *path, struct reply *reply)
 {
-	int fd = -1;
-	bool ok;
+	const struct uni_side_talk t = { dir, q, sizeof(*q), reply, sizeof(*reply) };
+	int64_t result;
+	int fd;
 
 	if (strlen(path) >= sizeof(q->path)) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
 	(void)snprintf(q->path, sizeof(q->path), "%s", path);
-	(void)pthread_mutex_lock(&asking);
-	ok = uni_side_send(observer, q, sizeof(*q), dir) &&
-	     uni_side_receive(observer, reply, sizeof(*reply), &fd);
-	(void)pthread_mutex_unlock(&asking);
-	if (!ok)
-		reply->result = -EIO;
-	if (reply->result < 0) {
-		errno = (int)-reply->result;
-		return -1;
-	}
-	return gives_fd(q->op) ? fd : (int)reply->result;
+	result = uni_side_ask(observer, &t, &fd);
+	return result >= 0 && gives_fd(q->op) ? fd : (int)result;
 }
 
 int uni_observer_open(const char *path, int flags)

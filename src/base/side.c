@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -57,6 +58,23 @@ bool uni_side_receive(int from, void *data, size_t size, int *fd_ret)
 		room.head.cmsg_len == CMSG_LEN(sizeof(int)))
 		memcpy(fd_ret, CMSG_DATA(&room.head), sizeof(*fd_ret));
 	return n == (ssize_t)size;
+}
+
+int64_t uni_side_ask(int to, const struct uni_side_talk *t, int *fd_ret)
+{
+	static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+	int64_t result = -EIO;
+
+	*fd_ret = -1;
+	(void)pthread_mutex_lock(&asking);
+	if (uni_side_send(to, t->request, t->request_size, t->fd) &&
+		uni_side_receive(to, t->reply, t->reply_size, fd_ret))
+		memcpy(&result, t->reply, sizeof(result));
+	(void)pthread_mutex_unlock(&asking);
+	if (result >= 0)
+		return result;
+	errno = (int)-result;
+	return -1;
 }
 
 /* The guests' descriptors are none of the child's business. */

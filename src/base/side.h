@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -24,6 +25,18 @@ struct uni_side_how {
  * rights. Call it before there are threads.
  */
 int uni_side_begin(const struct uni_side_how *how, int *fd_ret, struct uni_err *err);
+
+/* A request, and the room for its reply, which begins with the result: an int64_t, or -errno. */
+struct uni_side_talk {
+	int fd; /* along with the request, or -1 */
+	const void *request;
+	size_t request_size;
+	void *reply;
+	size_t reply_size;
+};
+/* One thread at a time. Returns the result, and in *fd_ret the descriptor that came along (or -1);
+ * otherwise -1 and errno. */
+int64_t uni_side_ask(int to, const struct uni_side_talk *t, int *fd_ret);
 
 /* fd -1: none goes along. */
 bool uni_side_send(int to, const void *data, size_t size, int fd);
