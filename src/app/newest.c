@@ -2,11 +2,10 @@
 #include "app/newest.h"
 
 #include <dirent.h>
-#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/door.h"
@@ -52,15 +51,12 @@ static char *find_newest(DIR *d)
 
 int uni_newest_session(char **ret, struct uni_err *err)
 {
-	int fd = uni_door_openat(AT_FDCWD, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	DIR *d = uni_door_opendir(".");
 
 	*ret = NULL;
 	if (d != NULL) {
 		*ret = find_newest(d);
 		(void)closedir(d);
-	} else if (fd >= 0) {
-		(void)close(fd);
 	}
 	if (*ret != NULL)
 		return 0;

@@ -25,7 +25,7 @@ void uni_record_put_gaps(struct uni_json *j, const struct uni_record_meta *m)
 	uni_json_array_end(j);
 }
 
-static bool get_number(const json_t *obj, const char *key, json_int_t max, json_int_t *ret)
+bool uni_session_get_number(const json_t *obj, const char *key, json_int_t max, json_int_t *ret)
 {
 	const json_t *v = json_object_get(obj, key);
 
@@ -55,8 +55,8 @@ static bool get_part(const json_t *obj, struct uni_record_gap *ret)
 		return false;
 	if (ret->method[0] == '\0')
 		return true;
-	if (!get_number(obj, "weight", INT64_MAX, &weight) ||
-		!get_number(obj, "pauses", INT64_MAX, &pauses))
+	if (!uni_session_get_number(obj, "weight", INT64_MAX, &weight) ||
+		!uni_session_get_number(obj, "pauses", INT64_MAX, &pauses))
 		return false;
 	ret->weight = (uint64_t)weight;
 	ret->pauses = (uint64_t)pauses;
@@ -77,9 +77,9 @@ const char *uni_session_parse_gaps(const json_t *guest, struct uni_record_meta *
 		const json_t *obj = json_array_get(list, i);
 		json_int_t begin, end, pid;
 
-		if (!get_number(obj, "begin_ns", INT64_MAX, &begin) || begin < last ||
-			!get_number(obj, "end_ns", INT64_MAX, &end) || end < begin ||
-			!get_number(obj, "pid", INT32_MAX, &pid))
+		if (!uni_session_get_number(obj, "begin_ns", INT64_MAX, &begin) || begin < last ||
+			!uni_session_get_number(obj, "end_ns", INT64_MAX, &end) || end < begin ||
+			!uni_session_get_number(obj, "pid", INT32_MAX, &pid))
 			return "gaps";
 		ret->gap[ret->nr_gap++] = (struct uni_record_gap){
 			.begin_ns = (uint64_t)begin, .end_ns = (uint64_t)end, .pid = (int)pid

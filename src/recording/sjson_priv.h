@@ -13,6 +13,8 @@ void uni_session_put_threads(struct uni_json *j, const struct uni_session_guest 
 /* NULL, or the invalid member. */
 const char *uni_session_parse_threads(const json_t *guest, struct uni_session_guest *ret);
 
+/* A whole number from 0 to max; false: it is none. */
+bool uni_session_get_number(const json_t *obj, const char *key, json_int_t max, json_int_t *ret);
 /* The same for the times in which it was not there: see uni_record_put_gaps(). */
 const char *uni_session_parse_gaps(const json_t *guest, struct uni_record_meta *ret);
 

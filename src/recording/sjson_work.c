@@ -19,14 +19,6 @@ void uni_session_put_work(struct uni_json *j, const struct uni_record_work *w)
 	uni_json_object_end(j);
 }
 
-static bool get_work_number(const json_t *obj, const char *key, json_int_t max, json_int_t *ret)
-{
-	const json_t *v = json_object_get(obj, key);
-
-	*ret = json_integer_value(v);
-	return json_is_integer(v) && *ret >= 0 && *ret <= max;
-}
-
 const char *uni_session_parse_work(const json_t *root, struct uni_record_work *ret)
 {
 	const json_t *obj = json_object_get(root, "work");
@@ -35,9 +27,9 @@ const char *uni_session_parse_work(const json_t *root, struct uni_record_work *r
 
 	if (obj == NULL)
 		return NULL;
-	if (command == NULL || !get_work_number(obj, "begin_ns", INT64_MAX, &begin) ||
-		!get_work_number(obj, "end_ns", INT64_MAX, &end) || end < begin ||
-		!get_work_number(obj, "status", 255, &status))
+	if (command == NULL || !uni_session_get_number(obj, "begin_ns", INT64_MAX, &begin) ||
+		!uni_session_get_number(obj, "end_ns", INT64_MAX, &end) || end < begin ||
+		!uni_session_get_number(obj, "status", 255, &status))
 		return "work";
 	(void)uni_text_clean(ret->command, sizeof(ret->command), command, strlen(command));
 	ret->begin_ns = (uint64_t)begin;

@@ -3,7 +3,6 @@
  * The handshake. QEMU stops the guest when a debugger connects. So only the most necessary is
  * requested here, and each exit lets the guest run again.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
