@@ -13,16 +13,11 @@
 
 #include "obj/debugfile.h"
 #include "obj/image.h"
+#include "files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char folder[] = "/tmp/uni-debugfile-XXXXXX", image[64], other[64];
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void remove_files(void)
 {
@@ -33,16 +28,12 @@ static void remove_files(void)
 /* The link of the seeds leads to a file that is the image itself, under another name. */
 static void write_other(const uint8_t *data, size_t size)
 {
-	int fd;
-
 	if (image[0] == '\0') {
 		require(mkdtemp(folder) != NULL && atexit(remove_files) == 0);
 		(void)snprintf(image, sizeof(image), "%s/a", folder);
 		(void)snprintf(other, sizeof(other), "%s/a.debug", folder);
 	}
-	fd = open(other, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	require(fd >= 0 && write(fd, data, size) == (ssize_t)size);
-	require(ftruncate(fd, (off_t)size) == 0 && close(fd) == 0);
+	write_file(AT_FDCWD, other, data, size);
 }
 
 static bool any_file(const struct uni_elf *e)

@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cursor.h"
 #include "recording/follow.h"
 #include "recording/recording.h"
+#include "files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -30,29 +30,12 @@ struct seen {
 	uint64_t last_ns, last_exit_ns, nr;
 };
 
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
-
 static void remove_files(void)
 {
 	for (size_t i = 0; i < NR_NAMES; i++)
 		(void)unlinkat(dir, names[i], 0);
 	(void)unlinkat(dir, "guest-0", AT_REMOVEDIR);
 	(void)rmdir(folder);
-}
-
-static struct uni_cursor next_part(struct uni_cursor *all)
-{
-	const uint8_t *begin = all->data + all->pos;
-	size_t left = uni_cursor_left(all);
-	const uint8_t *end = left != 0 ? memmem(begin, left, "\n=\n", 3) : NULL;
-	size_t len = end != NULL ? (size_t)(end - begin) : left;
-
-	all->pos += end != NULL ? len + 3 : len;
-	return uni_cursor_make(begin, len);
 }
 
 static void write_files(const uint8_t *data, size_t size)
@@ -67,10 +50,8 @@ static void write_files(const uint8_t *data, size_t size)
 	}
 	for (size_t i = 0; i < NR_NAMES; i++) {
 		struct uni_cursor part = next_part(&all);
-		int fd = openat(dir, names[i], O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
-		require(fd >= 0 && write(fd, part.data, part.size) == (ssize_t)part.size);
-		require(ftruncate(fd, (off_t)part.size) == 0 && close(fd) == 0);
+		write_file(dir, names[i], part.data, part.size);
 	}
 }
 

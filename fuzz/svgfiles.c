@@ -14,16 +14,11 @@
 
 #include "base/io.h"
 #include "format/svg/files.h"
+#include "files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char folder[] = "/tmp/uni-svgfiles-XXXXXX", in[64], out[64];
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void remove_files(void)
 {
@@ -39,14 +34,6 @@ static void make_files(void)
 	require(mkdtemp(folder) != NULL && atexit(remove_files) == 0);
 	(void)snprintf(in, sizeof(in), "%s/in", folder);
 	(void)snprintf(out, sizeof(out), "%s/out", folder);
-}
-
-static void write_input(const uint8_t *data, size_t size)
-{
-	int fd = open(in, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-
-	require(fd >= 0 && write(fd, data, size) == (ssize_t)size);
-	require(ftruncate(fd, (off_t)size) == 0 && close(fd) == 0);
 }
 
 static void try_palette(void)
@@ -94,7 +81,7 @@ static void try_attrs(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	make_files();
-	write_input(data, size);
+	write_file(AT_FDCWD, in, data, size);
 	try_palette();
 	try_attrs();
 	return 0;

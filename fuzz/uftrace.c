@@ -3,21 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cursor.h"
 #include "format/uftrace/data_read.h"
+#include "files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static struct uni_cursor next_part(struct uni_cursor *all)
-{
-	const uint8_t *begin = all->data + all->pos;
-	size_t left = uni_cursor_left(all);
-	const uint8_t *end = left != 0 ? memmem(begin, left, "\n=\n", 3) : NULL;
-	size_t len = end != NULL ? (size_t)(end - begin) : left;
-
-	all->pos += end != NULL ? len + 3 : len;
-	return uni_cursor_make(begin, len);
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
