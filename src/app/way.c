@@ -120,7 +120,6 @@ static bool may_need_stop(const struct uni_spec *spec, const struct uni_attach_a
 	       (args->unwind != NULL || (args->sysroot != NULL && args->sysroot->items.nr != 0));
 }
 
-/* Debian's kernel with perf_event_paranoid 3 wants CAP_SYS_ADMIN for each event. */
 static int open_event(void *ctx)
 {
 	const int *pid = ctx;

@@ -77,12 +77,15 @@ static bool holds_cap(uint64_t cap)
 	return syscall(SYS_capget, &h, c) == 0 && (c[0].permitted & cap) != 0;
 }
 
+/* More that this kernel wants. */
+static uint64_t observers_more;
+
 static uint64_t observers_caps(void)
 {
 	/* Either right is enough to read. */
 	uint64_t read = BIT(CAP_DAC_READ_SEARCH);
 
-	return OBSERVERS | (holds_cap(read) ? read : BIT(CAP_DAC_OVERRIDE));
+	return OBSERVERS | observers_more | (holds_cap(read) ? read : BIT(CAP_DAC_OVERRIDE));
 }
 
 /* Landlock would keep it from looking into any process. */
@@ -184,5 +187,14 @@ int uni_privilege_try_without(int (*fn)(void *ctx), void *ctx)
 
 int uni_privilege_try_observing(int (*fn)(void *ctx), void *ctx)
 {
-	return try_with(observers_caps(), fn, ctx);
+	int rc = try_with(observers_caps(), fn, ctx);
+
+	if (rc == 0)
+		return 0;
+	/* Debian's kernels with perf_event_paranoid 3 want it for each event. */
+	observers_more = BIT(CAP_SYS_ADMIN);
+	rc = try_with(observers_caps(), fn, ctx);
+	if (rc != 0)
+		observers_more = 0;
+	return rc;
 }

@@ -28,7 +28,10 @@ int uni_privilege_drop_watching(int pid, struct uni_err *err);
 
 /* The result of fn(ctx), called without any capability; afterwards they are there again. */
 int uni_privilege_try_without(int (*fn)(void *ctx), void *ctx);
-/* The same with those alone that the child would have which looks into the process. */
+/*
+ * The same with those alone that the child will have which looks into the process. If that fails,
+ * it tries CAP_SYS_ADMIN as well; if this helps, the child keeps it.
+ */
 int uni_privilege_try_observing(int (*fn)(void *ctx), void *ctx);
 
 #endif

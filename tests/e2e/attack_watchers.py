@@ -18,6 +18,9 @@ AS_OTHER = {"user": OTHER, "group": OTHER, "extra_groups": []}
 IMAGE = "shares-gcc-fp"
 OPENERS, OBSERVERS = 0x6, 0xc400080004  # and SYS_PTRACE, SYSLOG, PERFMON, BPF
 SETCAP = 0xc000080002  # no SYSLOG; DAC_OVERRIDE instead of READ_SEARCH
+# Debian's kernels with perf_event_paranoid 3 want CAP_SYS_ADMIN for perf events, so the observer has it there.
+ADMIN = 0x200000 if subprocess.run(["setpriv", "--bounding-set", "-sys_admin", sys.executable, f"{SRC}/tests/support/can.py", "perf"],
+                                   env={**os.environ, "UNISCOPE_MUST": ""}, stdout=subprocess.DEVNULL, check=False).returncode else 0
 # of x86_64: socket, execve, kill, ptrace, process_vm_readv, perf_event_open; bpf, whose command 0 makes a map
 CALLS = (41, 59, 62, 101, 310, 298, 321)
 COMMANDS = (["record", "-d", "0", "-q"], ["record", "-d", "0", "-q", "--exits"], ["top", "--batch", "--count", "0"])
@@ -82,13 +85,14 @@ def rights(top, guest):
     """Only the children have capabilities, and few of them."""
     capable, folder = f"{top}/uniscope", f"{top}/out"
     shutil.copy(U, capable)
-    subprocess.run(["setcap", "cap_sys_ptrace,cap_perfmon,cap_bpf,cap_dac_override+ep", capable], check=True)
+    subprocess.run(["setcap", "cap_sys_ptrace,cap_perfmon,cap_bpf,cap_dac_override%s+ep" % (",cap_sys_admin" if ADMIN else ""), capable],
+                   check=True)
     os.mkdir(folder)
     for command in COMMANDS if guest.scheme == "kvm" else COMMANDS[::2]:
-        cases = [(U, {}, (0, OPENERS, OBSERVERS)), (capable, AS_OTHER, (0, SETCAP))]
+        cases = [(U, {}, (0, OPENERS, OBSERVERS | ADMIN)), (capable, AS_OTHER, (0, SETCAP | ADMIN))]
         if "--exits" in command:
             cases = cases[:1]  # tracefs is root's
-        if guest.scheme == "proc":
+        if guest.scheme == "proc" and not ADMIN:
             cases.append((U, AS_OTHER, (0, 0)))
         for program, more, caps in cases:
             os.chown(folder, more.get("user", 0), -1)
