@@ -8,16 +8,18 @@
 #include "base/err.h"
 
 /*
- * An output that the user named, borrowed. Call it before uni_confine_writes(), for at most 16.
+ * An output that the user named, borrowed. Call it before uni_confine_rules(), for at most 16.
  */
 void uni_confine_output(const char *path);
 
 /*
- * From now on, files are made, changed and removed only in the folders of the outputs and, with
- * `temporary`, of temporary files. Programs cannot be executed. By Landlock; does nothing on a
- * kernel without. Needs no_new_privs.
+ * Rules of Landlock: files are made, changed and removed only in the folders of the outputs and,
+ * with `temporary`, of temporary files. Programs cannot be executed. Returns a descriptor that the
+ * caller closes, or -1 on a kernel without Landlock.
  */
-void uni_confine_writes(bool temporary);
+int uni_confine_rules(bool temporary);
+/* They hold from now on. Needs no_new_privs. rules -1: does nothing. */
+void uni_confine_enter(int rules);
 
 enum uni_confined {
 	UNI_CONFINED_READER,   /* reads files, writes results, serves open sockets */

@@ -3,112 +3,27 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/observer.h"
+#include "base/opener.h"
 #include "base/side.h"
-
-enum door_op {
-	DOOR_OPEN,
-	DOOR_STAT,
-	DOOR_ACCESS,
-	DOOR_READLINK,
-	DOOR_MKDIR,
-	DOOR_UNLINK,
-	DOOR_RENAME,
-	DOOR_CHMOD,
-};
-
-/* One message each way; a descriptor goes along, of the folder and of what was opened. */
-struct door_request {
-	uint32_t op;
-	int32_t flags;
-	uint32_t mode;
-	char path[PATH_MAX], to[NAME_MAX + 1];
-};
-
-struct door_reply {
-	int64_t result; /* or -errno */
-	struct stat st;
-	char text[PATH_MAX];
-};
 
 #define NAP_NS 10000000
 
 /* The worker's way to its opener. One thread asks at a time. */
 static int opener = -1;
 
-/* --- the opener ------------------------------------------------------------------------------- */
-
-static int do_request(const struct door_request *q, int fd, struct door_reply *reply)
+int uni_door_begin(uint64_t caps, int rules, struct uni_err *err)
 {
-	int dir = fd >= 0 ? fd : AT_FDCWD;
+	struct uni_opener_job job = { .kind = UNI_OPENER_FILES, .caps = caps, .rules = rules };
 
-	switch ((enum door_op)q->op) {
-	case DOOR_OPEN:
-		return openat(dir, q->path, q->flags | O_CLOEXEC, q->mode);
-	case DOOR_STAT:
-		return fstatat(dir, q->path, &reply->st, q->flags);
-	case DOOR_ACCESS:
-		return faccessat(dir, q->path, (int)q->mode, 0);
-	case DOOR_READLINK:
-		return (int)readlinkat(dir, q->path, reply->text, sizeof(reply->text));
-	case DOOR_MKDIR:
-		return mkdirat(dir, q->path, q->mode);
-	case DOOR_UNLINK:
-		return unlinkat(dir, q->path, q->flags);
-	case DOOR_RENAME:
-		return fd >= 0 ? renameat(fd, q->path, fd, q->to) : -1;
-	case DOOR_CHMOD:
-		return fchmod(fd, q->mode & 0777);
-	}
-	errno = EINVAL;
-	return -1;
+	return uni_side_begin(&job, &opener, err);
 }
-
-static void serve_requests(int worker)
-{
-	static struct door_request q;
-	static struct door_reply reply;
-	_cleanup_close_ int fd = -1;
-
-	while (uni_side_receive(worker, &q, sizeof(q), &fd)) {
-		bool opened;
-
-		q.path[sizeof(q.path) - 1] = q.to[sizeof(q.to) - 1] = '\0';
-		memset(&reply, 0, sizeof(reply));
-		reply.result = do_request(&q, fd, &reply);
-		if (reply.result < 0)
-			reply.result = -errno;
-		if (fd >= 0)
-			(void)close(fd);
-		opened = q.op == DOOR_OPEN && reply.result >= 0;
-		fd = opened ? (int)reply.result : -1;
-		if (!uni_side_send(worker, &reply, sizeof(reply), fd))
-			break;
-		if (fd >= 0)
-			(void)close(fd);
-	}
-}
-
-int uni_door_begin(int (*prepare)(struct uni_err *err), bool keeps_open, struct uni_err *err)
-{
-	const struct uni_side_how how = { .name = "uniscope-opener",
-		.keeps_open = keeps_open,
-		.prepare = prepare,
-		.serve = serve_requests };
-
-	return uni_side_begin(&how, &opener, err);
-}
-
-/* --- the worker ------------------------------------------------------------------------------- */
 
 bool uni_door_is_used(void)
 {
@@ -132,7 +47,8 @@ static bool is_asked(int dir)
 }
 
 /* The result, or -1 and errno. */
-static int ask_opener(struct door_request *q, int dir, const char *path, struct door_reply *reply)
+static int ask_opener(
+	struct uni_door_request *q, int dir, const char *path, struct uni_door_reply *reply)
 {
 	const struct uni_side_talk t = { dir == AT_FDCWD ? -1 : dir, q, sizeof(*q), reply,
 		sizeof(*reply) };
@@ -145,7 +61,7 @@ static int ask_opener(struct door_request *q, int dir, const char *path, struct 
 	}
 	(void)snprintf(q->path, sizeof(q->path), "%s", path);
 	result = uni_side_ask(opener, &t, &fd);
-	return result >= 0 && q->op == DOOR_OPEN ? fd : (int)result;
+	return result >= 0 && q->op == UNI_DOOR_OPEN ? fd : (int)result;
 }
 
 /* Nobody reads the pipe yet: waits, and says whether to try again. */
@@ -181,8 +97,10 @@ static int wait_for_writer(int fd, int flags)
 
 int uni_door_openat(int dir, const char *path, int flags, mode_t mode)
 {
-	struct door_request q = { .op = DOOR_OPEN, .flags = flags | O_NONBLOCK, .mode = mode };
-	struct door_reply reply;
+	struct uni_door_request q = {
+		.op = UNI_DOOR_OPEN, .flags = flags | O_NONBLOCK, .mode = mode
+	};
+	struct uni_door_reply reply;
 	bool waits = (flags & (O_NONBLOCK | O_PATH)) == 0;
 	int fd;
 
@@ -208,8 +126,8 @@ DIR *uni_door_opendir(const char *path)
 
 int uni_door_fstatat(int dir, const char *path, struct stat *ret, int flags)
 {
-	struct door_request q = { .op = DOOR_STAT, .flags = flags };
-	struct door_reply reply;
+	struct uni_door_request q = { .op = UNI_DOOR_STAT, .flags = flags };
+	struct uni_door_reply reply;
 	int r;
 
 	if (dir == AT_FDCWD && uni_observer_has(path))
@@ -224,8 +142,8 @@ int uni_door_fstatat(int dir, const char *path, struct stat *ret, int flags)
 
 int uni_door_access(const char *path, int mode)
 {
-	struct door_request q = { .op = DOOR_ACCESS, .mode = (uint32_t)mode };
-	struct door_reply reply;
+	struct uni_door_request q = { .op = UNI_DOOR_ACCESS, .mode = (uint32_t)mode };
+	struct uni_door_reply reply;
 
 	if (uni_observer_has(path))
 		return uni_observer_access(path);
@@ -234,8 +152,8 @@ int uni_door_access(const char *path, int mode)
 
 ssize_t uni_door_readlinkat(int dir, const char *path, char *buf, size_t cap)
 {
-	struct door_request q = { .op = DOOR_READLINK };
-	struct door_reply reply;
+	struct uni_door_request q = { .op = UNI_DOOR_READLINK };
+	struct uni_door_reply reply;
 	int r;
 
 	if (dir == AT_FDCWD ? uni_observer_has(path) : uni_observer_lists(dir))
@@ -253,24 +171,24 @@ ssize_t uni_door_readlinkat(int dir, const char *path, char *buf, size_t cap)
 
 int uni_door_mkdirat(int dir, const char *path, mode_t mode)
 {
-	struct door_request q = { .op = DOOR_MKDIR, .mode = mode };
-	struct door_reply reply;
+	struct uni_door_request q = { .op = UNI_DOOR_MKDIR, .mode = mode };
+	struct uni_door_reply reply;
 
 	return is_asked(dir) ? ask_opener(&q, dir, path, &reply) : mkdirat(dir, path, mode);
 }
 
 int uni_door_unlinkat(int dir, const char *path, int flags)
 {
-	struct door_request q = { .op = DOOR_UNLINK, .flags = flags };
-	struct door_reply reply;
+	struct uni_door_request q = { .op = UNI_DOOR_UNLINK, .flags = flags };
+	struct uni_door_reply reply;
 
 	return is_asked(dir) ? ask_opener(&q, dir, path, &reply) : unlinkat(dir, path, flags);
 }
 
 int uni_door_renameat(int dir, const char *from, const char *to)
 {
-	struct door_request q = { .op = DOOR_RENAME };
-	struct door_reply reply;
+	struct uni_door_request q = { .op = UNI_DOOR_RENAME };
+	struct uni_door_reply reply;
 
 	if (!is_asked(dir))
 		return renameat(dir, from, dir, to);
@@ -284,8 +202,8 @@ int uni_door_renameat(int dir, const char *from, const char *to)
 
 int uni_door_fchmod(int fd, mode_t mode)
 {
-	struct door_request q = { .op = DOOR_CHMOD, .mode = mode };
-	struct door_reply reply;
+	struct uni_door_request q = { .op = UNI_DOOR_CHMOD, .mode = mode };
+	struct uni_door_reply reply;
 
 	return is_asked(fd) ? ask_opener(&q, fd, "", &reply) : fchmod(fd, mode);
 }

@@ -13,17 +13,18 @@
 
 #include <dirent.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/err.h"
 
 /*
- * Forks the opener. prepare() is called in it, and gives up what the opener needs no more; if that
- * fails, the opener ends. The opener ends with this process. keeps_open: /dev/stdout is the same
- * file there. Call it before there are threads.
+ * Starts the opener, which ends with this process. It keeps these capabilities at most
+ * (base/caps.h), and these rules hold for it (base/confine.h). /dev/stdout and /dev/fd/N are the
+ * same files there. Call it before there are threads.
  */
-int uni_door_begin(int (*prepare)(struct uni_err *err), bool keeps_open, struct uni_err *err);
+int uni_door_begin(uint64_t caps, int rules, struct uni_err *err);
 bool uni_door_is_used(void); /* this process is a worker of root's */
 
 int uni_door_openat(int dir, const char *path, int flags, mode_t mode);

@@ -28,8 +28,8 @@ struct uni_observer_map {
 	uint32_t type, key, value, nr, flags;
 };
 
-/* Forks the observer of this process; prepare() as for uni_door_begin(). */
-int uni_observer_begin(int pid, int (*prepare)(struct uni_err *err), struct uni_err *err);
+/* Starts the observer of this process, with these capabilities at most (base/caps.h). */
+int uni_observer_begin(int pid, uint64_t caps, struct uni_err *err);
 bool uni_observer_is_used(void); /* this process is a worker that watches */
 
 /* Is it the observer that reaches this path; or what this open folder lists? */

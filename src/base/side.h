@@ -12,19 +12,14 @@
 
 #include "base/err.h"
 
-struct uni_side_how {
-	const char *name; /* of the child, for ps */
-	bool keeps_open;  /* what is open here: /dev/stdout and /dev/fd/N are the same there */
-	/* Called in the child: gives up what it does not need. If it fails, the child ends. */
-	int (*prepare)(struct uni_err *err);
-	void (*serve)(int fd); /* called in the child, until its caller is gone */
-};
+struct uni_opener_job;
 
 /*
- * Forks the child, which ends with this process at the latest. Returns once it has given up its
- * rights. Call it before there are threads.
+ * Starts the child (base/opener.h), which ends with this process at the latest; fills in the job's
+ * descriptors. Returns once the child has given up its other rights. Call it before there are
+ * threads.
  */
-int uni_side_begin(const struct uni_side_how *how, int *fd_ret, struct uni_err *err);
+int uni_side_begin(struct uni_opener_job *job, int *fd_ret, struct uni_err *err);
 
 /* A request, and the room for its reply, which begins with the result: an int64_t, or -errno. */
 struct uni_side_talk {

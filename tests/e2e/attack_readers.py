@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""attack_readers.py UNISCOPE MKSESSION PLANTED: what is left to a process that reads files, once it was taken over.
-PLANTED: a library that makes system calls in it. TAP."""
+"""attack_readers.py UNISCOPE MKSESSION PLANTED OPENER: what is left to a process that reads files, once it was taken over.
+PLANTED: a library that makes system calls in it. OPENER: uniscope-opener with that code. TAP."""
 import ctypes
 import os
 import re
@@ -11,9 +11,9 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
-from attack import check, children, finish, has_no_rights, status_of, wait_for  # noqa: E402
+from attack import check, children, finish, has_no_rights, parses_nothing, status_of, wait_for  # noqa: E402
 
-U, MKSESSION, PLANTED = map(os.path.abspath, sys.argv[1:4])
+U, MKSESSION, PLANTED, PLANTED_OPENER = map(os.path.abspath, sys.argv[1:5])
 OTHER = 65534
 READERS = (["report"], ["export", "-f", "folded"], ["import", "-o", "/nonexistent/s"], ["serve", "-p", "0"], ["parse-trace"],
            ["parse-trace-fg"], ["runtime-breakdown"], ["summarize-trace"], ["symbolize", "SYMS"], ["mirage-trace-viewer"],
@@ -40,7 +40,7 @@ def rights_of(program, args, fifo, **more):
 
     try:
         wait_for(waits)
-        return status_of(p.pid), [status_of(c) for c in children(p.pid)]
+        return status_of(p.pid), [status_of(c) | {"Small": parses_nothing(c)} for c in children(p.pid)]
     finally:
         p.kill()
         p.wait()
@@ -64,7 +64,7 @@ def rights(top):
             for o in openers:
                 assert worker["Groups"] == [], f"{args}: {worker}"
                 assert o["CapPrm"] == o["CapEff"] == OPENERS and o["CapInh"] == o["CapAmb"] == 0, f"{args}: {o}"
-                assert o["NoNewPrivs"] == 1 and o["Seccomp"] == 2, f"{args}: {o}"
+                assert o["NoNewPrivs"] == 1 and o["Seccomp"] == 2 and o["Small"], f"{args}: {o}"
 
 
 def session(top, owner=0):
@@ -143,14 +143,16 @@ def writes(top):
     os.mkdir(other)
     os.mkdir(f"{top}/out")
     shutil.copytree(s, f"{top}/trigger")
-    for user in (0, OTHER):
+    shutil.copy(U, top)
+    shutil.copy(PLANTED_OPENER, f"{top}/uniscope-opener")
+    for user, program, env in ((0, f"{top}/uniscope", {}), (OTHER, U, preloaded(PLANTED_FILE="1"))):
         os.chown(other, user, user)
         for d, _, files in os.walk(f"{top}/trigger"):
             for f in (d, *(f"{d}/{f}" for f in files)):
                 os.chown(f, user, user)
         os.chown(top, user, user)
-        r = run(["export", "-f", "folded", f"{top}/trigger", "-o", f"{top}/out/x"], user=user, group=user,
-                extra_groups=[], env=preloaded(PLANTED_FILE=f"{other}/made"))
+        r = subprocess.run([program, "export", "-f", "folded", f"{top}/trigger", "-o", f"{top}/out/x"], user=user, group=user,
+                           extra_groups=[], env=env, capture_output=True, timeout=300, check=False)
         assert r.returncode == 1 and b"trigger" in r.stderr, r.stderr.decode()
         assert not has_landlock() or not os.path.exists(f"{other}/made"), f"user {user} wrote"
 

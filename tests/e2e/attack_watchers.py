@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
-from attack import check, children, finish, has_no_rights, status_of, wait_for  # noqa: E402
+from attack import check, children, finish, has_no_rights, parses_nothing, status_of, wait_for  # noqa: E402
 
 U, BUILD, SRC, PLANTED = map(os.path.abspath, sys.argv[1:5])
 OTHER = 65534
@@ -67,7 +67,7 @@ def rights_of(program, command, guest, folder, **more):
     with subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more) as p:
         try:
             wait_for(lambda: sampled(command, folder, p))
-            all_of = [status_of(q) for q in tree(p.pid)]
+            all_of = [status_of(q) | {"Small": parses_nothing(q)} for q in tree(p.pid)]
             p.send_signal(signal.SIGINT)
             _, err = p.communicate(timeout=120)
             assert p.returncode == 0, f"{args}: {p.returncode} {err}"
@@ -84,7 +84,8 @@ def confined(s):
 def rights(top, guest):
     """Only the children have capabilities, and few of them."""
     capable, folder = f"{top}/uniscope", f"{top}/out"
-    shutil.copy(U, capable)
+    for name in (U, f"{os.path.dirname(U)}/uniscope-opener"):
+        shutil.copy(name, top)
     subprocess.run(["setcap", "cap_sys_ptrace,cap_perfmon,cap_bpf,cap_dac_override%s+ep" % (",cap_sys_admin" if ADMIN else ""), capable],
                    check=True)
     os.mkdir(folder)
@@ -98,6 +99,7 @@ def rights(top, guest):
             os.chown(folder, more.get("user", 0), -1)
             found = rights_of(program, command, guest, folder, **more)
             assert [s["CapPrm"] for s in found] == list(caps), f"{command} {more}: {found}"
+            assert all(s["Small"] for s in found[1:]), f"{command} {more}: {found}"
             assert all(map(confined, found)) and has_no_rights(found[0]), f"{command} {more}: {found}"
             assert "0" not in found[0]["Uid"] | found[0]["Gid"] and (more or not found[0]["Groups"]), f"{command}: {found[0]}"
 

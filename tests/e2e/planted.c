@@ -2,11 +2,14 @@
 /*
  * LD_PRELOAD: a process that was taken over. As soon as it has a filter:
  * PLANTED_CALL=N: its next read() makes system call N, with arguments of 0; not in its children.
- * PLANTED_FILE=PATH: whoever opens a file called "trigger" makes PATH instead. In root's commands
- * that is the opener.
+ * PLANTED_FILE=1: whoever opens a file called "trigger" makes "elsewhere/made" in its folder
+ * instead. PLANTED_OPENER: this is linked into uniscope-opener, and does so always.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -42,17 +45,28 @@ ssize_t read(int fd, void *buf, size_t size)
 	return syscall(SYS_read, fd, buf, size);
 }
 
+static bool is_asked(void)
+{
+#ifdef PLANTED_OPENER
+	return true;
+#else
+	return getenv("PLANTED_FILE") != NULL;
+#endif
+}
+
 int openat(int dir, const char *path, int flags, ...)
 {
-	const char *planted = getenv("PLANTED_FILE"), *name = strrchr(path, '/');
+	const char *name = strrchr(path, '/');
+	int folder = name != NULL ? (int)(name + 1 - path) : 0;
+	char made[PATH_MAX];
 	va_list ap;
 	mode_t mode;
 
 	va_start(ap, flags);
 	mode = va_arg(ap, mode_t);
 	va_end(ap);
-	if (planted != NULL && is_confined() &&
-		strcmp(name != NULL ? name + 1 : path, "trigger") == 0)
-		return (int)syscall(SYS_openat, AT_FDCWD, planted, O_RDWR | O_CREAT, 0600);
+	(void)snprintf(made, sizeof(made), "%.*selsewhere/made", folder, path);
+	if (is_asked() && is_confined() && strcmp(path + folder, "trigger") == 0)
+		return (int)syscall(SYS_openat, dir, made, O_RDWR | O_CREAT, 0600);
 	return (int)syscall(SYS_openat, dir, path, flags, mode);
 }

@@ -26,12 +26,6 @@
 static pid_t watched;
 static char *memory; /* two pages in both processes; what follows is not mapped */
 
-static int keep_rights(struct uni_err *err)
-{
-	(void)err;
-	return 0;
-}
-
 static int begin_observer(void **state)
 {
 	struct uni_err err = { 0 };
@@ -51,7 +45,7 @@ static int begin_observer(void **state)
 	}
 	if (waitpid(watched, NULL, WUNTRACED) != watched)
 		return -1;
-	return uni_observer_begin(watched, keep_rights, &err);
+	return uni_observer_begin(watched, ~0ull, &err);
 }
 
 static int end_watched(void **state)

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/opener.h"
+#include "base/side.h"
+
+static int observed; /* the process that may be looked into */
+
+/* The rest after /proc/PID/ of the observed process; NULL: it is another file. */
+static const char *below_process(int pid, const char *path)
+{
+	char *end;
+
+	if (strncmp(path, "/proc/", 6) != 0 || !isdigit((unsigned char)path[6]) ||
+		strtol(path + 6, &end, 10) != pid)
+		return NULL;
+	return *end == '/' ? end + 1 : *end == '\0' ? end : NULL;
+}
+
+/* Does it lead to the files that the process sees? */
+static bool leads_out(const char *rest)
+{
+	static const char *const links[] = { "root", "cwd", "exe" };
+	size_t len = strcspn(rest, "/");
+
+	for (size_t i = 0; i < uni_array_len(links); i++) {
+		if (strlen(links[i]) == len && memcmp(rest, links[i], len) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool uni_observe_is_of_proc(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+}
+
+bool uni_observe_may_name(int pid, const char *path)
+{
+	const char *rest = below_process(pid, path);
+
+	if (rest == NULL)
+		return strcmp(path, "/proc/kallsyms") == 0;
+	return leads_out(rest) || strstr(path, "..") == NULL;
+}
+
+/* Other processes' files in /proc cannot be reached by the process' own root either. */
+static int open_file(const char *path)
+{
+	const char *rest = below_process(observed, path);
+	bool out = rest != NULL && leads_out(rest);
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	if (fd < 0 || uni_observe_is_of_proc(fd) != out)
+		return fd;
+	(void)close(fd);
+	errno = EACCES;
+	return -1;
+}
+
+static int read_text(const char *path, char *text, size_t cap)
+{
+	_cleanup_close_ int fd = open_file(path);
+	size_t len = 0;
+	ssize_t n = 1;
+
+	while (fd >= 0 && len < cap && (n = read(fd, text + len, cap - len)) > 0)
+		len += (size_t)n;
+	return fd < 0 || n < 0 ? -1 : (int)len;
+}
+
+static int open_event(struct perf_event_attr *attr, int tid)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d", observed, tid);
+	if (access(path, F_OK) != 0) {
+		errno = ESRCH;
+		return -1;
+	}
+	attr->size = sizeof(*attr);
+	if (attr->type != PERF_TYPE_SOFTWARE && attr->type != PERF_TYPE_HARDWARE) {
+		errno = EACCES;
+		return -1;
+	}
+	return (int)syscall(SYS_perf_event_open, attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+int uni_observe_make_map(const struct uni_observer_map *map)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_type = map->type;
+	attr.key_size = map->key;
+	attr.value_size = map->value;
+	attr.max_entries = map->nr;
+	attr.map_flags = map->flags;
+	memcpy(attr.map_name, map->name, sizeof(attr.map_name) - 1);
+	if (map->type != BPF_MAP_TYPE_ARRAY && map->type != BPF_MAP_TYPE_HASH &&
+		map->type != BPF_MAP_TYPE_RINGBUF) {
+		errno = EACCES;
+		return -1;
+	}
+	return (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr));
+}
+
+/* dir: an open folder of the observed process, or -1. */
+static int read_link(int dir, const struct uni_observe_request *q, struct uni_observe_reply *reply)
+{
+	if (dir < 0)
+		return (int)readlink(q->path, reply->text, sizeof(reply->text));
+	if (!uni_observe_is_of_proc(dir) || strchr(q->path, '/') != NULL) {
+		errno = EACCES;
+		return -1;
+	}
+	return (int)readlinkat(dir, q->path, reply->text, sizeof(reply->text));
+}
+
+static int do_request(struct uni_observe_request *q, int dir, struct uni_observe_reply *reply)
+{
+	if (q->op == UNI_OBSERVE_EVENT)
+		return open_event(&q->attr, q->tid);
+	if (q->op == UNI_OBSERVE_MAP)
+		return uni_observe_make_map(&q->map);
+	errno = EACCES;
+	if (!uni_observe_may_name(observed, q->path) && (q->op != UNI_OBSERVE_READLINK || dir < 0))
+		return -1;
+	switch ((enum uni_observe_op)q->op) {
+	case UNI_OBSERVE_OPEN:
+		return open_file(q->path);
+	case UNI_OBSERVE_STAT:
+		return stat(q->path, &reply->st);
+	case UNI_OBSERVE_ACCESS:
+		return access(q->path, F_OK);
+	case UNI_OBSERVE_READLINK:
+		return read_link(dir, q, reply);
+	case UNI_OBSERVE_READ:
+		return read_text(q->path, reply->text, sizeof(reply->text));
+	case UNI_OBSERVE_EVENT:
+	case UNI_OBSERVE_MAP:
+		break;
+	}
+	return -1;
+}
+
+bool uni_observe_gives_fd(uint32_t op)
+{
+	return op == UNI_OBSERVE_OPEN || op == UNI_OBSERVE_EVENT || op == UNI_OBSERVE_MAP;
+}
+
+void uni_observe_serve(int pid, int worker)
+{
+	static struct uni_observe_request q;
+	static struct uni_observe_reply reply;
+	_cleanup_close_ int fd = -1;
+
+	observed = pid;
+	while (uni_side_receive(worker, &q, sizeof(q), &fd)) {
+		int r, dir = fd;
+
+		q.path[sizeof(q.path) - 1] = '\0';
+		memset(&reply, 0, sizeof(reply));
+		r = do_request(&q, dir, &reply);
+		reply.result = r < 0 ? -errno : r;
+		if (dir >= 0)
+			(void)close(dir);
+		fd = uni_observe_gives_fd(q.op) ? r : -1;
+		if (!uni_side_send(worker, &reply, sizeof(reply), fd))
+			break;
+		if (fd >= 0)
+			(void)close(fd);
+	}
+}
