@@ -237,7 +237,7 @@ def add_up(which, logs, out=sys.stdout):
     totals.slowest()
     totals.by_suite()
     if which == "default":
-        totals.say("left out (sh test.sh all runs them): %s; clang, and ASan and UBSan; clang-tidy of "
+        totals.say("left out (sh test.sh all runs them): %s; clang, and ASan and UBSan; clang-tidy and cppcheck of "
                    "what is as in the branch's base" % (", ".join(left) or "no test"))
     totals.say(f"{totals.passed} passed, {totals.failed} failed, {totals.skipped} skipped")
     return 1 if totals.failed or not totals.passed else 0

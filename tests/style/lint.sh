@@ -32,14 +32,14 @@ base_find() {
 # The files of src that differ from it; for each header, one that includes it.
 changed() {
 	base_find || return 1
-	{ git diff --name-only "$base" -- src && git ls-files -o --exclude-standard src; } >"$build/clang-tidy.differ" ||
+	{ git diff --name-only "$base" -- src && git ls-files -o --exclude-standard src; } >"$build/$tool.differ" ||
 		return 1
 	while read -r f; do
 		case $f in
 		*.c) [ ! -f "$f" ] || echo "$f" ;;
 		*.h) git grep -l "include [\"<].*\b$(basename "$f")[\">]" -- 'src/*.c' | head -1 ;;
 		esac
-	done <"$build/clang-tidy.differ" | sort -u
+	done <"$build/$tool.differ" | sort -u
 }
 
 # tidy [OPTION...]: the files that stdin names. Programs for the kernel are not in the compilation
@@ -81,8 +81,19 @@ cppcheck)
 	# Only our own code, through the compilation database, so that include paths are right.
 	# memleak is off: cppcheck 2.10 knows no cleanup attributes and calls each early return a leak;
 	# the sanitizer build looks for leaks.
+	# Like clang-tidy: all of src in sh test.sh all, else the files that differ from the branch's base.
+	set -- "--file-filter=$PWD/src/*"
+	if [ -z "${UNISCOPE_ALL-}" ]; then
+		changed >"$build/cppcheck.changed" || exit 1
+		grep -v '\.bpf\.c$' "$build/cppcheck.changed" >"$build/cppcheck.files" || {
+			echo "cppcheck: no file differs from $base"
+			exit 0
+		}
+		set --
+		while read -r f; do set -- "$@" "--file-filter=$PWD/$f"; done <"$build/cppcheck.files"
+	fi
 	mkdir -p "$build/cppcheck"
-	cppcheck -j 2 --project="$build/compile_commands.json" --file-filter="$PWD/src/*" \
+	cppcheck -j 2 --project="$build/compile_commands.json" "$@" \
 		--cppcheck-build-dir="$build/cppcheck" --enable=warning,performance,portability \
 		--inline-suppr --suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches \
 		--suppress=toomanyconfigs --suppress=memleak --error-exitcode=1 --quiet 2>&1 || exit 1
