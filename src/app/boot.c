@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/io.h"
 #include "app/signals.h"
 #include "app/term.h"
@@ -20,9 +21,11 @@
 #define BSS_BYTES     65536u
 #define FIRMWARE_END  0x100000u /* all of it that writes lies below */
 #define FIRMWARE_STEP 0x10000u
-#define START_INFO    56u		     /* bytes of an hvm_start_info */
-#define NR_SAME	      50		     /* looks that all show the same registers, ... */
-#define SAME_CPU_NS   (3 * UNI_NSEC_PER_SEC) /* ... while QEMU has worked for this long */
+#define START_INFO    56u /* bytes of an hvm_start_info */
+#define RESET_PC      0xfffffff0u
+#define HALTED_NS     (500 * UNI_NSEC_PER_MSEC) /* between looks at a guest that uses no CPU */
+#define NR_SAME	      50			/* looks that all show the same registers, ... */
+#define SAME_CPU_NS   (3 * UNI_NSEC_PER_SEC)	/* ... while QEMU has worked for this long */
 
 static uint64_t since_begin(const struct uni_boot *b, uint64_t wall_ns)
 {
@@ -162,7 +165,7 @@ static void look_at_cpu(struct uni_boot *b)
 {
 	struct uni_qmp_cpu now;
 	uint64_t svma;
-	int rc = uni_qmp_cpu(b->q->qmp, &now);
+	int rc = uni_qmp_cpu(b->q->qmp, 0, &now);
 
 	if (rc == -UNI_ENOTSUP)
 		b->ran = true; /* another architecture: no firmware unless asked for */
@@ -186,6 +189,45 @@ static bool is_stuck(const struct uni_boot *b)
 		return false;
 	return b->cpu.halted ? !b->cpu.interrupts
 			     : uni_process_cpu_ns(b->q->pid) - b->same_cpu_ns >= SAME_CPU_NS;
+}
+
+/* Its registers as one number, if no interrupt wakes any vCPU; else 0. The others may not have been
+ * started. */
+static uint64_t key_if_halted(const struct uni_boot *b)
+{
+	uint64_t key = 0;
+
+	for (uint32_t v = 0; v < UNI_VCPU_MAX; v++) {
+		struct uni_qmp_cpu c;
+		int rc = uni_qmp_cpu(b->q->qmp, v, &c);
+
+		if (rc != 0)
+			return rc == -UNI_ENOTSUP ? key : 0; /* there is no such vCPU */
+		if ((!c.halted || c.interrupts) && (v == 0 || c.pc != RESET_PC))
+			return 0;
+		key = uni_hash_pair(key, c.key) | 1;
+	}
+	return key;
+}
+
+/* With KVM asked only while QEMU has little to do, because a vCPU stops for the question. */
+static bool has_halted(struct uni_boot *b)
+{
+	uint64_t now_ns = uni_now_ns(), cpu_ns, key = 0;
+	bool idle, halted;
+
+	if (now_ns - b->look_ns < HALTED_NS || b->held || b->q->pid <= 0)
+		return false;
+	cpu_ns = uni_process_cpu_ns(b->q->pid);
+	idle = b->look_ns != 0 && (strncmp(b->q->accel, "tcg", 3) == 0 ||
+					  cpu_ns - b->look_cpu_ns < (now_ns - b->look_ns) / 4);
+	if (idle)
+		key = key_if_halted(b);
+	halted = key != 0 && key == b->halted_key;
+	b->look_ns = now_ns;
+	b->look_cpu_ns = cpu_ns;
+	b->halted_key = key;
+	return halted;
 }
 
 static void end_now(struct uni_boot *b, enum uni_boot_end end)
@@ -251,8 +293,12 @@ bool uni_boot_ended(struct uni_boot *b)
 		/* Only the booted program knows the device that does this. */
 		b->ran = b->ran || uni_qemu_was_debug_exit(b->q, status);
 	}
+	if (b->end == UNI_BOOT_GOES_ON && has_halted(b))
+		end_now(b, UNI_BOOT_HALTED);
 	if (b->end != UNI_BOOT_GOES_ON)
 		look_back(b);
+	if (b->end == UNI_BOOT_HALTED && !b->ran)
+		b->end = UNI_BOOT_STUCK;
 	return b->end != UNI_BOOT_GOES_ON;
 }
 
@@ -281,9 +327,13 @@ int uni_boot_wait(struct uni_boot *b, uint64_t wait_ns, struct uni_err *err)
 
 	while (!uni_boot_ended(b)) {
 		uint64_t took_ns = uni_now_ns() - b->begin_ns;
+		bool stuck;
 
 		uni_signals_suspend(&gate);
 		look_at_cpu(b);
+		stuck = is_stuck(b);
+		/* Its code may lie elsewhere than in the image. */
+		b->ran = b->ran || (stuck && (was_entered(b) || has_written(b)));
 		if (b->ran) {
 			uni_progress_end();
 			return 0;
@@ -292,8 +342,8 @@ int uni_boot_wait(struct uni_boot *b, uint64_t wait_ns, struct uni_err *err)
 			return uni_err_set(err, UNI_EAGAIN,
 				"ended by you after %.1f s: the guest was still in its firmware",
 				(double)took_ns / 1e9);
-		if (is_stuck(b) || took_ns >= wait_ns) {
-			end_now(b, is_stuck(b) ? UNI_BOOT_STUCK : UNI_BOOT_LATE);
+		if (stuck || took_ns >= wait_ns) {
+			end_now(b, stuck ? UNI_BOOT_STUCK : UNI_BOOT_LATE);
 			break;
 		}
 		say_waiting(b, took_ns);
@@ -305,15 +355,19 @@ int uni_boot_wait(struct uni_boot *b, uint64_t wait_ns, struct uni_err *err)
 }
 
 /* ", at 0x200012 (main+0x12)", ", at 0xffff0: uniscope did not see it execute app.elf". A reset has
- * taken the place where it was, and a guest may end before uniscope looks. */
+ * taken the place where it was, and a guest may end before uniscope looks. QEMU stops a guest that
+ * asked for its end a moment later (TCG: between two blocks of code). */
 static void tell_where(const struct uni_boot *b, char *ret, size_t cap)
 {
+	bool asked =
+		b->end == UNI_BOOT_SHUTDOWN || b->end == UNI_BOOT_RESET || b->end == UNI_BOOT_PANIC;
 	char at[32] = "";
 	const struct uni_symbol *fn = NULL;
 	uint64_t svma = 0;
 
 	if (b->has_cpu && b->watched)
-		(void)snprintf(at, sizeof(at), " at 0x%" PRIx64, b->cpu.pc);
+		(void)snprintf(
+			at, sizeof(at), " %s 0x%" PRIx64, asked ? "stopped at" : "at", b->cpu.pc);
 	if (!b->ran) {
 		(void)snprintf(ret, cap, "%s%s: uniscope did not see it execute %s",
 			at[0] != '\0' ? "," : "", at, b->name);
@@ -395,6 +449,12 @@ void uni_boot_tell(const struct uni_boot *b, char *ret, size_t cap)
 		break;
 	case UNI_BOOT_EXITED:
 		tell_exit(b, after, ret, cap);
+		break;
+	case UNI_BOOT_HALTED:
+		(void)snprintf(ret, cap,
+			"the guest has halted for good, seen%s%s: interrupts are off, so that "
+			"none wakes it",
+			after, where);
 		break;
 	case UNI_BOOT_STUCK:
 		(void)snprintf(ret, cap,

@@ -15,6 +15,8 @@ enum uni_boot_end {
 	UNI_BOOT_INTERNAL, /* KVM gave up: "internal error" */
 	UNI_BOOT_OUTSIDE,  /* ended from outside: by a monitor, a signal */
 	UNI_BOOT_EXITED,   /* QEMU's process ended */
+	UNI_BOOT_HALTED,   /* all vCPUs in its image, or before their start: no interrupt wakes them
+			    */
 	UNI_BOOT_STUCK,	   /* in its firmware, where nothing changes any more */
 	UNI_BOOT_LATE,	   /* in its firmware for longer than was to be waited */
 };
@@ -36,7 +38,9 @@ struct uni_boot {
 	bool stopped; /* the VMM holds it, be it for a sample */
 	bool held;    /* for another reason */
 	uint64_t stop_ns;
-	unsigned nr_same; /* looks in a row at which no register had changed */
+	uint64_t look_ns, look_cpu_ns; /* when it was last looked whether it has halted for good */
+	uint64_t halted_key;	       /* of the registers then, if it had; else 0 */
+	unsigned nr_same;	       /* looks in a row at which no register had changed */
 	uint64_t same_cpu_ns;
 };
 

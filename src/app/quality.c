@@ -166,8 +166,7 @@ static void put_pauses(struct uni_sink *out, const struct uni_recorded_guest *g)
 		uni_quality_streamed(g->meta) ? ": only to copy what --watch asked for" : "");
 }
 
-static uint64_t count_shown(
-	const struct uni_record_stats *st, const struct uni_sample_filter *shown)
+uint64_t uni_quality_count(const struct uni_record_stats *st, const struct uni_sample_filter *shown)
 {
 	uint64_t counted = 0;
 
@@ -185,7 +184,7 @@ static uint64_t count_shown(
 bool uni_quality_few(char ret[UNI_QUALITY_TEXT], const struct uni_record_stats *st,
 	const struct uni_sample_filter *shown)
 {
-	uint64_t nr = count_shown(st, shown);
+	uint64_t nr = uni_quality_count(st, shown);
 
 	if (nr == 0 || nr >= UNI_QUALITY_ENOUGH)
 		return false;
@@ -201,7 +200,7 @@ static void put_states(struct uni_sink *out, const struct uni_recorded_guest *g,
 	const struct uni_sample_filter *shown)
 {
 	const struct uni_record_stats *st = g->stats;
-	uint64_t counted = count_shown(st, shown);
+	uint64_t counted = uni_quality_count(st, shown);
 
 	/* A pause waits until the vCPU has a CPU, so most stolen time is in skipped samples. */
 	const struct {

@@ -27,6 +27,9 @@ bool uni_quality_inside(const struct uni_record_meta *m);
  * may be of. False: they are a profile. */
 bool uni_quality_elsewhere(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m,
 	const struct uni_record_stats *st);
+/* How many of the samples are shown. */
+uint64_t uni_quality_count(
+	const struct uni_record_stats *st, const struct uni_sample_filter *shown);
 /* Says that the samples shown are too few for their shares to mean something. False: they are
  * enough, or none. */
 bool uni_quality_few(char ret[UNI_QUALITY_TEXT], const struct uni_record_stats *st,

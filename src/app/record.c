@@ -22,6 +22,7 @@
 #include "backend/replay/writer.h"
 
 #define PROGRESS_NS (150 * UNI_NSEC_PER_MSEC)
+#define HALTED_NS   (500 * UNI_NSEC_PER_MSEC) /* more than a moment */
 
 /* One guest of the run; its callbacks get this, each from the thread that samples it. */
 struct part {
@@ -289,6 +290,17 @@ static bool has_samples(const struct run *run)
 	return sum != 0;
 }
 
+/* For `run`, QEMU's monitor knows more. */
+static void say_halted(const struct run *run, size_t i)
+{
+	const char *of = run->part[i].name;
+
+	if (run->args->ended == NULL && run->job[i].halted_ns >= HALTED_NS)
+		uni_note("%s%sthe guest has halted for good: for the last %.1f s its interrupts "
+			 "were off, so that none wakes it",
+			of, of[0] != '\0' ? ": " : "", (double)run->job[i].halted_ns / 1e9);
+}
+
 static void summarize_guests(const struct run *run, const char *path)
 {
 	for (size_t i = 0; i < run->nr; i++) {
@@ -302,6 +314,7 @@ static void summarize_guests(const struct run *run, const char *path)
 			continue;
 		job->t->ops->info(job->t, &info);
 		uni_summary_guest(run->part[i].name, m, &job->stats, job->end, info.ended);
+		say_halted(run, i);
 	}
 	uni_note("wrote %s: try `uniscope report %s`", path, path);
 }
@@ -318,6 +331,8 @@ static void say_worst(const struct run *run)
 		job->t->ops->info(job->t, &info);
 		if (job->rc == 0 && job->end == UNI_END_GONE && info.ended[0] != '\0')
 			uni_note("%s" UNI_SUMMARY_KEPT, info.ended);
+		if (job->rc == 0)
+			say_halted(run, i);
 		if (job->rc == 0 &&
 			uni_quality_elsewhere(elsewhere, &run->part[i].meta, &job->stats))
 			uni_note("%s", elsewhere);

@@ -54,6 +54,8 @@ struct uni_arch {
 
 	/* Do a stopped vCPU's registers say that it has never run? NULL: they cannot say so. */
 	bool (*never_started)(const struct uni_regs *regs);
+	/* May an interrupt wake this halted vCPU? NULL: not known. */
+	bool (*may_wake)(const struct uni_regs *regs);
 
 	/*
 	 * Does a function with these first bytes set up a frame pointer? n may be less than

@@ -12,6 +12,7 @@
 #include "app/exact.h"
 #include "app/cmd.h"
 #include "app/qemu.h"
+#include "app/quality.h"
 #include "app/record.h"
 #include "app/signals.h"
 #include "app/summary.h"
@@ -192,19 +193,23 @@ static bool is_awake(void *ctx)
 	return uni_boot_awake(&a->boot);
 }
 
-/* If the guest died, keeps the recording if any of it is the image's. Exception: KVM is to blame,
- * and there is another way. */
+/* If the guest died, keeps the recording if any of it is the image's. Exceptions: all of it is the
+ * halt that ended it; or KVM is to blame, and there is another way. */
 static int judge_attempt(void *ctx, const struct uni_record_stats *st, struct uni_err *err)
 {
 	struct attempt *a = ctx;
+	const struct uni_sample_filter on_cpu = { .guest = -1, .vcpu = -1, .on_cpu = true };
 	char line[512];
+	bool only_halted;
 
 	if (!uni_boot_ended(&a->boot))
 		return 0;
 	uni_boot_tell(&a->boot, line, sizeof(line));
 	if (a->boot.end == UNI_BOOT_INTERNAL && may_try_tcg(a))
 		return uni_err_set(err, UNI_EGONE, "%s", line);
-	if (st->inside != 0 || (st->outside == 0 && st->weight != 0))
+	/* Attaching wakes each vCPU for a moment. */
+	only_halted = a->boot.end == UNI_BOOT_HALTED && uni_quality_count(st, &on_cpu) <= o.vcpus;
+	if (!only_halted && (st->inside != 0 || (st->outside == 0 && st->weight != 0)))
 		return 0;
 	return uni_err_set(err, UNI_EGONE, "%s, before it could be recorded", line);
 }

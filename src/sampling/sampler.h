@@ -76,6 +76,8 @@ struct uni_sampler_job {
 	int rc;
 	struct uni_err err;
 	enum uni_sampler_end end;
+	uint64_t halted_ns; /* so long before the end no interrupt could wake any vCPU; 0: it could,
+			       or that is not known */
 	struct uni_record_stats stats; /* deinitialised by the caller */
 };
 

@@ -94,7 +94,7 @@ at_once() { # ACCEL
 	status=$?
 	cat "$T/out"
 	[ $status -eq 1 ] && [ "$(grep -c 'booted .* on microvm' "$T/out")" -eq 1 ] && ! grep -q q35 "$T/out" &&
-		[ "$(grep -Ec 'the guest reset itself .*, at 0x[0-9a-f]* \(triple\+0x|in ends-at-once.elf: KVM has reset' "$T/out")" -eq 1 ] &&
+		[ "$(grep -Ec 'the guest reset itself .*, stopped at 0x[0-9a-f]* \(triple\+0x|in ends-at-once.elf: KVM has reset' "$T/out")" -eq 1 ] &&
 		[ ! -e no.uniscope ]
 }
 
@@ -168,6 +168,23 @@ panics_late() { # ACCEL: after samples, which are kept; but the run has failed
 		"$U" report r.uniscope | grep -q spin
 }
 
+# Under KVM the second vCPU waits for its start; its VMM's monitor is asked, not the samples.
+halts() { # ACCEL
+	ends 'halted for good, seen after .*, at 0x20.* (halt+0x2): interrupts are off.*, before it could be recorded' \
+		--append h --accel "$1" --vcpus 2 ends.elf
+}
+
+# What it did before is a profile, and its end is told; a halt may be how it ends when all is well.
+halts_late() { # ACCEL
+	recording "$1" --append l || return 1
+	python3 "$SRC/tests/e2e/qmp.py" mon human-monitor-command '{"command-line": "o /1 0x3ff 0x5a"}' || return 1
+	wait "$run"
+	status=$?
+	cat "$T/out"
+	[ "$status" -eq 0 ] && "$U" report r.uniscope | grep -q inner &&
+		tail -1 "$T/out" | grep -q 'the guest has halted for good, seen after .*(halt+0x2): interrupts are off.* is kept'
+}
+
 resets_late() { # ACCEL: QEMU cannot tell a triple fault from a reset that the guest wants
 	recording "$1" -q --machine q35 || return 1
 	python3 "$SRC/tests/e2e/qmp.py" mon human-monitor-command '{"command-line": "o /1 0xcf9 6"}' || return 1
@@ -214,6 +231,24 @@ only_firmware() { # ACCEL
 		in_page '[firmware]' fw.html
 }
 
+# record by pausing reads the flags; the session stays, for it is a guest of somebody else.
+recorded_halted() { # ACCEL
+	end_guest
+	cpu=max
+	[ "$1" = tcg ] || cpu=host,-arch-capabilities
+	rm -f g
+	qemu-system-x86_64 -M microvm -accel "$1" -cpu $cpu -m 64 -nodefaults -display none -kernel ends.elf -append h \
+		-smp 2 -gdb unix:g,server=on,wait=off >"$T/boot" 2>&1 &
+	guest=$!
+	wait_for 60 test -e g || return 1
+	target=kvm:pid=$guest
+	[ "$1" = kvm ] || target=gdb:unix=g
+	for _ in $(seq 20); do # until it is there, on a busy host
+		"$U" record -q -d 3 --method pause --overwrite -o h.uniscope -e ends.elf $target >"$T/out" 2>&1
+		refused $? "$T/out" 0 'the guest has halted for good: for the last [0-9.]* s its interrupts were off' && break
+	done && end_guest
+}
+
 mostly_elsewhere() { # ACCEL; which may find none at all, on a busy host
 	rm -rf few.uniscope
 	timeout 120 "$U" run -q -d 2 -F 199 --accel "$1" --append o -o few.uniscope ends.elf >"$T/out" 2>&1
@@ -227,10 +262,10 @@ mostly_elsewhere() { # ACCEL; which may find none at all, on a busy host
 
 for accel in $(by_default kvm "$accels"); do
 	set -- --accel "$accel" ends.elf
-	check "a triple fault under $accel" ends 'reset itself .*, at 0x.* (triple+0x7)' --append t "$@"
-	check "a reset under $accel" ends 'reset itself .*, at 0x20' --append r --machine q35 "$@"
-	check "a shutdown under $accel" ends 'the guest shut down after .*, at 0x20' --append s --machine q35 "$@"
-	check "a panic under $accel" ends 'the guest panicked after .*, at 0x20' --append p "$@"
+	check "a triple fault under $accel" ends 'reset itself .*, stopped at 0x.* (triple+0x7)' --append t "$@"
+	check "a reset under $accel" ends 'reset itself .*, stopped at 0x20' --append r --machine q35 "$@"
+	check "a shutdown under $accel" ends 'the guest shut down after .*, stopped at 0x20' --append s --machine q35 "$@"
+	check "a panic under $accel" ends 'the guest panicked after .*, stopped at 0x20' --append p "$@"
 	check "a debug exit under $accel" ends 'debug exit after .*, with code 0x10 (QEMU.s status 33)' --append d "$@"
 	check "firmware that halts under $accel" ends 'in its firmware at 0xffffff02 (halted with interrupts off)' \
 		"$@" -- -bios halt.bin
@@ -242,7 +277,10 @@ for accel in $(by_default kvm "$accels"); do
 	check "paused by another under $accel" paused "$accel"
 	check "a panic after samples under $accel" panics_late "$accel"
 	check "only firmware under $accel" only_firmware "$accel"
+	check "record of a guest that has halted for good under $accel" recorded_halted "$accel"
 	check "mostly elsewhere under $accel" mostly_elsewhere "$accel"
+	check "a guest that halts for good under $accel" halts "$accel"
+	check "one that halts for good after samples under $accel" halts_late "$accel"
 	check "a reset after samples under $accel" resets_late "$accel"
 	check "ended from outside under $accel" ended_outside "$accel"
 done

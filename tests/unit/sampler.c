@@ -98,6 +98,36 @@ static void a_halted_vcpu_is_not_stolen(void **state)
 	assert_int_equal(nr_stolen(b, false, 0), 0);
 }
 
+#define IF_FLAG 0x200u
+
+/* How long none of two vCPUs could be woken, as a share of the run in percent. */
+static uint64_t halted_share(struct bench *b, uint8_t state1, uint64_t flags)
+{
+	struct uni_sampler_job job = { .t = &b->f.t, .cfg = b->cfg };
+	uint64_t share;
+
+	job.cfg.duration_ns = 3000 * MS; /* the first tick may be late */
+	b->f.nr_vcpus = 2;
+	b->f.state[0] = UNI_VCPU_HALTED;
+	b->f.state[1] = state1;
+	b->f.flags = flags;
+	uni_sampler_run_all(&job, 1);
+	assert_int_equal(job.rc, 0);
+	share = job.halted_ns * 100 / (job.stats.end_ns - job.stats.begin_ns);
+	uni_record_stats_deinit(&job.stats);
+	return share;
+}
+
+static void halted_for_good(void **state)
+{
+	assert_in_range(halted_share(*state, UNI_VCPU_HALTED, 2), 80, 100);
+	assert_in_range(halted_share(*state, UNI_VCPU_OFFLINE, 2), 80, 100);
+	assert_int_equal(halted_share(*state, UNI_VCPU_HALTED, 2 | IF_FLAG), 0);
+	assert_int_equal(halted_share(*state, UNI_VCPU_HALTED, 0), 0); /* not known */
+	assert_int_equal(halted_share(*state, UNI_VCPU_RUNNING, 2), 0);
+	assert_int_equal(halted_share(*state, UNI_VCPU_UNKNOWN, 2), 0);
+}
+
 static void vcpus_without_registers(void **state)
 {
 	struct bench *b = *state;
@@ -353,6 +383,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(samples_every_vcpu),
 		T(whole_stops_are_shared),
+		T(halted_for_good),
 		T(vcpus_without_registers),
 		T(a_vcpu_that_waits_is_stolen),
 		T(a_vcpu_that_moved_is_not_stolen),

@@ -29,6 +29,7 @@ struct fake {
 	bool dead;
 	bool tells_cpu, moves; /* its CPU time; a register changes from snap to snap */
 	uint64_t cpu_permille; /* of the time that passes */
+	uint64_t flags;	       /* RFLAGS of all vCPUs; 0: not known */
 
 	bool held;
 	uint64_t snaps, holds, releases, bad_reads;
@@ -68,6 +69,8 @@ static int fake_snap(
 		ret[v].pc = 0x1000 + v;
 		ret[v].sp = MEM_GVA;
 		uni_regs_set(&ret[v], UNI_X86_RAX, f->moves ? f->snaps : 0);
+		if (f->flags != 0)
+			uni_regs_set_sys(&ret[v], UNI_X86_RFLAGS, f->flags);
 	}
 	f->held = (flags & UNI_SNAP_HOLD) != 0;
 	f->holds += f->held;

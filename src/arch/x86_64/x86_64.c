@@ -83,6 +83,14 @@ static bool never_started(const struct uni_regs *regs)
 	return uni_regs_get_sys(regs, UNI_X86_CR0, &cr0) && (cr0 & 1) == 0 && regs->pc == 0xfff0;
 }
 
+/* hlt with interrupts off: only an NMI or a reset ends it. */
+static bool may_wake(const struct uni_regs *regs)
+{
+	uint64_t flags;
+
+	return !uni_regs_get_sys(regs, UNI_X86_RFLAGS, &flags) || (flags & 1u << 9) != 0;
+}
+
 static uint64_t keep_pc(const struct uni_regs *regs, uint64_t pc)
 {
 	return pc;
@@ -109,6 +117,7 @@ const struct uni_arch uni_arch_x86_64 = {
 	.gdb_g_size = 608, /* with x87 and SSE registers, which are not looked at */
 	.paging = uni_x86_64_paging,
 	.never_started = never_started,
+	.may_wake = may_wake,
 	.sets_frame = uni_x86_64_sets_frame,
 	.after_call = uni_x86_64_after_call,
 	.branch = uni_x86_64_branch,

@@ -327,21 +327,22 @@ int uni_qmp_cont(struct uni_qmp *q)
 }
 
 /* Runs a command of the human monitor; only letters, digits, blanks, "-" and ":". */
-static int monitor_command(struct uni_qmp *q, const char *line, struct uni_qmp_message *ret)
+static int monitor_command(
+	struct uni_qmp *q, uint32_t vcpu, const char *line, struct uni_qmp_message *ret)
 {
 	char text[160];
 
 	(void)snprintf(text, sizeof(text),
 		"{\"execute\":\"human-monitor-command\",\"arguments\":"
-		"{\"command-line\":\"%s\"}}\n",
-		line);
+		"{\"command-line\":\"%s\",\"cpu-index\":%" PRIu32 "}}\n",
+		line, vcpu);
 	return send_command(q, text, ret);
 }
 
-int uni_qmp_cpu(struct uni_qmp *q, struct uni_qmp_cpu *ret)
+int uni_qmp_cpu(struct uni_qmp *q, uint32_t vcpu, struct uni_qmp_cpu *ret)
 {
 	struct uni_qmp_message m;
-	int rc = monitor_command(q, "info registers", &m);
+	int rc = monitor_command(q, vcpu, "info registers", &m);
 
 	if (rc != 0)
 		return rc;
@@ -357,7 +358,7 @@ int uni_qmp_gpa2hva(void *ctx, uint64_t gpa, uint64_t *hva_ret)
 	int rc;
 
 	(void)snprintf(line, sizeof(line), "gpa2hva 0x%" PRIx64, gpa);
-	rc = monitor_command(ctx, line, &m);
+	rc = monitor_command(ctx, 0, line, &m);
 	if (rc != 0)
 		return rc;
 	rc = uni_qmp_take_gpa2hva(&m, hva_ret);
@@ -444,7 +445,7 @@ int uni_qmp_gdb_on(struct uni_qmp *q, int fd, bool *runs_ret, struct uni_err *er
 	if (rc == 0)
 		rc = hand_over_fd(q, fd);
 	if (rc == 0)
-		rc = monitor_command(q, "gdbserver chardev:" GDB_LABEL, &m);
+		rc = monitor_command(q, 0, "gdbserver chardev:" GDB_LABEL, &m);
 	if (rc == 0)
 		uni_qmp_message_free(&m);
 	if (rc != 0)
@@ -456,7 +457,7 @@ int uni_qmp_gdb_on(struct uni_qmp *q, int fd, bool *runs_ret, struct uni_err *er
 int uni_qmp_gdb_off(struct uni_qmp *q)
 {
 	struct uni_qmp_message m;
-	int rc = monitor_command(q, "gdbserver none", &m);
+	int rc = monitor_command(q, 0, "gdbserver none", &m);
 
 	if (rc == 0)
 		uni_qmp_message_free(&m);

@@ -67,8 +67,8 @@ struct uni_qmp_cpu {
 	uint64_t key;	 /* a hash of all its registers: equal if none has changed */
 };
 
-/* Reads vCPU 0. -UNI_ENOTSUP: it is not x86. */
-int uni_qmp_cpu(struct uni_qmp *q, struct uni_qmp_cpu *ret);
+/* Reads a vCPU. -UNI_ENOTSUP: it is not x86, or there is no such vCPU. */
+int uni_qmp_cpu(struct uni_qmp *q, uint32_t vcpu, struct uni_qmp_cpu *ret);
 
 /*
  * The kinds of messages, each one line of QMP. This is the parser below the client, for tests and
