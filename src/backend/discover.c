@@ -29,7 +29,7 @@ void uni_guest_name(const struct uni_target_info *info, char ret[UNI_GUEST_NAME_
 		ret[0] = '\0';
 }
 
-#define NR_WAYS 4
+#define NR_WAYS 2 /* those that choose() may take */
 
 /* A backend and its state on this host: asked once, not for each guest. */
 struct reach {

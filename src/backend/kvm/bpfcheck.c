@@ -389,8 +389,9 @@ static void ask_host(struct uni_kvm_bpf_host *ret, struct utsname *uts, char *ex
 		ret->absent = absent->msg;
 }
 
-/* trial_ret: NULL if the sampler's programs need not be tried. */
-static void judge_host(struct uni_host_way *way_ret, struct uni_kvm_bpf_trial *trial_ret)
+/* sampler_err, exits_err: NULL if these programs need not be tried. */
+static void judge_host(
+	struct uni_host_way *way_ret, struct uni_err *sampler_err, struct uni_err *exits_err)
 {
 	struct uni_kvm_bpf_host host;
 	struct uni_err absent = { 0 };
@@ -399,17 +400,18 @@ static void judge_host(struct uni_host_way *way_ret, struct uni_kvm_bpf_trial *t
 
 	ask_host(&host, &uts, exe, sizeof(exe), &absent);
 	uni_kvm_bpf_judge(&host, way_ret);
-	if (trial_ret == NULL || !way_ret->ok)
+	if (sampler_err == NULL || !way_ret->ok)
 		return;
-	uni_kvm_kernel_ops(NULL)->trial(&trial_ret->sampler, &trial_ret->exits);
-	host.refused = trial_ret->sampler.msg;
+	uni_kvm_kernel_ops(NULL)->trial(sampler_err, exits_err);
+	host.refused = sampler_err->msg;
 	uni_kvm_bpf_judge(&host, way_ret);
 }
 
-void uni_kvm_bpf_way(struct uni_host_way *way_ret, struct uni_kvm_bpf_trial *trial_ret)
+void uni_kvm_bpf_way(struct uni_host_way *way_ret, struct uni_err *exits_err)
 {
-	*trial_ret = (struct uni_kvm_bpf_trial){ 0 };
-	judge_host(way_ret, trial_ret);
+	struct uni_err refused = { 0 };
+
+	judge_host(way_ret, &refused, exits_err);
 }
 
 /* If root can grant it, it is a matter of permission; if only another kernel can, it is not. */
@@ -433,7 +435,7 @@ int uni_kvm_bpf_check(struct uni_err *err)
 {
 	struct uni_host_way w;
 
-	judge_host(&w, NULL);
+	judge_host(&w, NULL, NULL);
 	if (w.ok)
 		return 0;
 	return uni_err_set(err, code_of(&w), "%s", w.advice);

@@ -28,13 +28,11 @@ struct uni_kvm_bpf_host {
 /* Fills way: name, summary, facts, ok and advice. */
 void uni_kvm_bpf_judge(const struct uni_kvm_bpf_host *host, struct uni_host_way *way_ret);
 
-/* The results of loading all programs; an err without a code: not refused. */
-struct uni_kvm_bpf_trial {
-	struct uni_err sampler, exits;
-};
-
-/* The same for this host, with trials made now: takes about 0.1 s of CPU time. */
-void uni_kvm_bpf_way(struct uni_host_way *way_ret, struct uni_kvm_bpf_trial *trial_ret);
+/*
+ * The same for this host, with a trial made now: takes about 0.05 s of CPU time, and as long again
+ * for the programs that watch VM exits. exits_err says why those were refused; NULL: not tried.
+ */
+void uni_kvm_bpf_way(struct uni_host_way *way_ret, struct uni_err *exits_err);
 
 /*
  * Returns 0; -UNI_ENOTSUP: the kernel cannot; -UNI_EPERM: we may not. err has all that is missing.

@@ -71,7 +71,7 @@ static void kernel_trial(struct uni_err *sampler_err, struct uni_err *exits_err)
 
 	if (uni_kvm_bpf_load(&b, sampler_err) != 0)
 		return;
-	if (uni_kvm_exit_progs_get(b, exits_err) == 0)
+	if (exits_err != NULL && uni_kvm_exit_progs_get(b, exits_err) == 0)
 		uni_kvm_exit_progs_put(b);
 	uni_kvm_bpf_unload(b);
 }

@@ -15,8 +15,8 @@ struct uni_kvm_kernel;
 
 struct uni_kvm_kernel_ops {
 	/*
-	 * Loads and attaches the programs that sample, then those that watch VM exits, and unloads
-	 * them all. An err with a code says what was refused.
+	 * Loads and attaches the programs that sample, then (exits_err is not NULL) those that
+	 * watch VM exits, and unloads them all. An err with a code says what was refused.
 	 */
 	void (*trial)(struct uni_err *sampler_err, struct uni_err *exits_err);
 	/* Loads the programs, or uses those of `shared` (may be NULL), and looks at the guest. */

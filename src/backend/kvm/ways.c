@@ -157,11 +157,10 @@ uint32_t uni_kvm_host_ways(struct uni_host_way *ret, uint32_t cap)
 	struct uni_kvm_pause_host host = { .root = "",
 		.uid = geteuid(),
 		.privileged = uni_kvm_rights_trace_all(uni_kvm_rights_caps()) };
-	struct uni_kvm_bpf_trial trial;
+	struct uni_err err = { 0 }, refused = { 0 };
 	struct uni_kvm_host kvm = { 0 };
-	struct uni_err err = { 0 };
 
-	if (cap < 3)
+	if (cap < 2)
 		return 0;
 	ret[0] = (struct uni_host_way){ .name = uni_target_kvm.scheme,
 		.summary = uni_target_kvm.summary };
@@ -171,8 +170,10 @@ uint32_t uni_kvm_host_ways(struct uni_host_way *ret, uint32_t cap)
 	host.sync_regs = kvm.sync_regs;
 	host.getfd_errno = try_getfd();
 	uni_kvm_pause_facts(&host, &ret[0]);
-	uni_kvm_bpf_way(&ret[1], &trial);
-	uni_kvm_exits_judge("", &ret[1], trial.exits.msg, &ret[2]);
+	uni_kvm_bpf_way(&ret[1], cap > 2 ? &refused : NULL);
+	if (cap == 2)
+		return 2;
+	uni_kvm_exits_judge("", &ret[1], refused.msg, &ret[2]);
 	return 3;
 }
 

@@ -32,6 +32,7 @@ void uni_kvm_pause_facts(const struct uni_kvm_pause_host *host, struct uni_host_
 void uni_kvm_exits_judge(const char *root, const struct uni_host_way *bpf, const char *refused,
 	struct uni_host_way *way_ret);
 
+/* With room for two, the programs that watch VM exits are not tried. */
 uint32_t uni_kvm_host_ways(struct uni_host_way *ret, uint32_t cap);
 int uni_kvm_choose(const struct uni_target_info *info, const struct uni_host_way *ways, uint32_t nr,
 	char *why_ret, size_t cap);
