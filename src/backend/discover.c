@@ -77,10 +77,18 @@ static void choose_backend(const struct reach *reach, size_t nr, struct uni_foun
 {
 	char keys[300];
 
-	(void)snprintf(f->why, sizeof(f->why), "no backend of this build reaches it%s",
-		strcmp(f->info.vmm, "qemu") == 0
-			? ": start QEMU with -gdb unix:PATH,server=on,wait=off, or with -qmp"
-			: "");
+	if (f->info.qmp_tcp[0] != '\0')
+		(void)snprintf(f->why, sizeof(f->why),
+			"its monitor is at TCP, %s: the monitor's command `gdbserver "
+			"tcp:127.0.0.1:1234` gives gdb:tcp=127.0.0.1:1234; uniscope itself needs "
+			"-qmp unix:PATH,server=on,wait=off",
+			f->info.qmp_tcp);
+	else
+		(void)snprintf(f->why, sizeof(f->why), "no backend of this build reaches it%s",
+			strcmp(f->info.vmm, "qemu") == 0
+				? ": start QEMU with -gdb unix:PATH,server=on,wait=off, or with "
+				  "-qmp"
+				: "");
 	for (size_t i = 0; i < nr; i++) {
 		const struct uni_target_ops *ops = reach[i].ops;
 

@@ -88,6 +88,7 @@ struct uni_target_info {
 	uint64_t missing_bytes; /* part of mem_bytes that a truncated core lacks */
 	char gdb[256];		/* keys for its gdb stub: "unix=/run/q.sock", "" none */
 	char qmp[256];		/* path of its QMP socket, "" none */
+	char qmp_tcp[64];	/* address of its QMP monitor on TCP, "" none */
 	uint32_t uid;		/* owner of the process */
 	int ns_pid;	/* its number in its own pid namespace (a container); 0: it is in ours */
 	bool denied;	/* not permitted to look into the process: the rest is its own statement */

@@ -110,6 +110,21 @@ own_stub() {
 }
 
 
+# Its monitor is on TCP: one line says what to do, and that works.
+over_tcp() {
+	port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	qemu_args="-qmp tcp:127.0.0.1:$port,server=on,wait=off -name tcp$$"
+	boot kvm "$(image demo)" "" --accel tcg || return 1
+	"$U" ls | grep "^$guest " | tee "$T/out" | grep -q "monitor is at TCP, 127.0.0.1:$port: the monitor.s command .gdbserver" || {
+		cat "$T/out"
+		return 1
+	}
+	"$U" record -q -d 1 -o "$T/t.uniscope" "gdb:qmp=127.0.0.1:$port" >"$T/out" 2>&1
+	refused $? "$T/out" 1 'needs a monitor on a unix socket' || return 1
+	"$U" record -q -d 1 -o "$T/t.uniscope" "tcp$$" >"$T/out" 2>&1
+	refused $? "$T/out" 1 "monitor is at TCP"
+}
+
 for way in $(by_default tcg "$accels"); do
 	start "$way" || {
 		check "$way" false
@@ -125,4 +140,5 @@ for way in $(by_default tcg "$accels"); do
 done
 [ -n "$guest" ] && check 'a monitor that another client holds' held "$(if [ "$way" = kvm ]; then echo "kvm:pid=$guest,via=stop"; else echo "$target"; fi)"
 check 'a QEMU that has a stub' own_stub
+check 'a QEMU whose monitor is on TCP' over_tcp
 finish

@@ -79,7 +79,7 @@ static void libvirt_starts_qemu(void **state)
 static void monitors_by_chardev(void **state)
 {
 	static const struct {
-		const char *words, *want;
+		const char *words, *want, *tcp;
 	} known[] = {
 		{ "-chardev socket,id=qmp,path=/run/100.qmp,server=on,wait=off -mon "
 		  "chardev=qmp,mode=control",
@@ -95,6 +95,10 @@ static void monitors_by_chardev(void **state)
 		  "socket,id=a,path=/a,server=on",
 			"/q" },
 		{ "-mon chardev=a,mode=control -chardev", "" },
+		{ "-qmp tcp:127.0.0.1:4444,server=on,wait=off", "", "127.0.0.1:4444" },
+		{ "-qmp-pretty tcp::4445,server", "", "127.0.0.1:4445" },
+		{ "-mon chardev=a,mode=control -chardev socket,id=a,host=::1,port=4446,server=on",
+			"", "::1:4446" },
 	};
 	struct uni_vmm_cmdline c;
 	char line[512];
@@ -103,6 +107,7 @@ static void monitors_by_chardev(void **state)
 		(void)snprintf(line, sizeof(line), "qemu-system-x86_64 %s", known[i].words);
 		parse(line, &c);
 		assert_string_equal(c.qmp, known[i].want);
+		assert_string_equal(c.qmp_tcp, known[i].tcp != NULL ? known[i].tcp : "");
 	}
 }
 

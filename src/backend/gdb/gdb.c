@@ -59,6 +59,12 @@ static int find_stub(const struct uni_spec *spec, struct uni_net_addr *ret,
 	if (qmp == NULL || uni_spec_get(spec, "unix") != NULL || uni_spec_get(spec, "tcp") != NULL)
 		return uni_net_parse(spec, ret, err);
 	*monitor_ret = qmp;
+	if (qmp[0] != '/' && strchr(qmp, ':') != NULL)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"%s: uniscope hands QEMU the stub's socket, which needs a monitor on a "
+			"unix socket (-qmp unix:PATH,server=on,wait=off); or type `gdbserver "
+			"tcp:127.0.0.1:1234` at this monitor, and take gdb:tcp=127.0.0.1:1234",
+			spec->text);
 	return uni_net_unix(spec, qmp, ret, err);
 }
 

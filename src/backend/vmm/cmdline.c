@@ -136,7 +136,7 @@ static void set_socket(
 	text[len] = '\0';
 	if (strncmp(text, "unix:", 5) == 0) {
 		set_text(unix_ret, unix_cap, text + 5);
-	} else if (strncmp(text, "tcp:", 4) == 0 && tcp_ret != NULL) {
+	} else if (strncmp(text, "tcp:", 4) == 0) {
 		port = strrchr(text + 4, ':');
 		if (port == NULL)
 			return;
@@ -212,7 +212,7 @@ static void apply_field(enum uni_vmm_field field, const char *value, struct uni_
 		set_text(ret->gdb_tcp, sizeof(ret->gdb_tcp), "127.0.0.1:1234");
 		break;
 	case UNI_VMM_QMP:
-		set_socket(value, ret->qmp, sizeof(ret->qmp), NULL, 0);
+		set_socket(value, ret->qmp, sizeof(ret->qmp), ret->qmp_tcp, sizeof(ret->qmp_tcp));
 		break;
 	case UNI_VMM_API:
 		set_api(value, ret);
@@ -300,7 +300,7 @@ static const char *next_value(struct args *a, const char *option)
 static void find_monitor(const struct args *all, struct uni_vmm_cmdline *ret)
 {
 	struct args mons = { .data = all->data, .size = all->size };
-	char id[64], other[64], mode[16], path[sizeof(ret->qmp)];
+	char id[64], other[64], mode[16], path[sizeof(ret->qmp)], host[64], port[16], tcp[96];
 	const char *mon, *dev;
 
 	for (unsigned n = 0; n < NR_MONITORS_MAX && ret->qmp[0] == '\0'; n++) {
@@ -318,8 +318,14 @@ static void find_monitor(const struct args *all, struct uni_vmm_cmdline *ret)
 			if (strncmp(dev, "socket,", 7) == 0 && strstr(dev, ",server") != NULL &&
 				strstr(dev, ",server=off") == NULL && strstr(dev, ",,") == NULL &&
 				get_key(dev, "id", NULL, other, sizeof(other)) &&
-				strcmp(id, other) == 0)
-				(void)get_key(dev, "path", NULL, path, sizeof(path));
+				strcmp(id, other) == 0 &&
+				!get_key(dev, "path", NULL, path, sizeof(path)) &&
+				get_key(dev, "port", NULL, port, sizeof(port)) &&
+				get_key(dev, "host", NULL, host, sizeof(host))) {
+				(void)snprintf(tcp, sizeof(tcp), "tcp:%s:%s", host, port);
+				set_socket(tcp, path, sizeof(path), ret->qmp_tcp,
+					sizeof(ret->qmp_tcp));
+			}
 		}
 		set_text(ret->qmp, sizeof(ret->qmp), path);
 	}

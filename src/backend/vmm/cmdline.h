@@ -20,6 +20,7 @@ struct uni_vmm_cmdline {
 	char gdb_unix[200];	       /* QEMU's gdb stub, as requested with -gdb or -s */
 	char gdb_tcp[200];	       /* HOST:PORT */
 	char qmp[200];		       /* QMP on a unix socket */
+	char qmp_tcp[64];	       /* QMP on a TCP port: "127.0.0.1:4444" */
 	char api[200];		       /* HTTP on a unix socket: Firecracker, Cloud Hypervisor */
 	uint32_t nr_vcpus;
 	uint64_t mem_bytes;
