@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# demo.sh SOURCE_ROOT: `sh demo.sh` on a minimal Debian 12, as root and as an ordinary user. It builds
+# demo.sh SOURCE_ROOT: git clone and `sh demo.sh` on a minimal Debian 12, as root and as an ordinary user. It builds
 # the program and its own guest alone, and what it leaves opens in a browser. Started by chroot.sh; TAP.
 set -u
 SRC=$1
@@ -69,8 +69,10 @@ same_bytes() { # FOLDER
 }
 
 chroot "$ROOT" useradd -m -d /srv/somebody somebody
-tree "$SRC" /srv/somebody/uniscope somebody
-tree "$SRC" /srv/uniscope root
+# git, and else only what a minimal Debian has.
+check "there is git, and a repository" origin "$SRC"
+check "a user clones it" inside somebody git clone -q /srv/uniscope.git /srv/somebody/uniscope
+check "root clones it" inside root git clone -q /srv/uniscope.git /srv/uniscope
 check "a user without rights is told in one line what root has to install" refused
 check "as root: demo.sh installs, builds, records, and leaves its files" demo root /srv/uniscope
 check "as root: its build made the program and its own guest alone" steps /srv/uniscope

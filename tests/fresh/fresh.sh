@@ -36,3 +36,12 @@ tree() {
 	tar -C "$1" -cf - -T "$T/files" | tar -C "$ROOT$2" --no-same-owner -xf - &&
 		chroot "$ROOT" chown -R "$3" "$2"
 }
+
+# origin SOURCE: /srv/uniscope.git of the chroot, which git has: one commit of what a clone of SOURCE has, and what was changed since.
+origin() {
+	inside root sh -c 'apt-get update && apt-get install -y --no-install-recommends git &&
+		git init -q --bare -b main /srv/uniscope.git && git config --system safe.directory "*"' &&
+		GIT_DIR=$ROOT/srv/uniscope.git GIT_WORK_TREE=$1 GIT_INDEX_FILE=$T/index git -C "$1" add -A &&
+		GIT_DIR=$ROOT/srv/uniscope.git GIT_WORK_TREE=$1 GIT_INDEX_FILE=$T/index git -C "$1" -c user.name=fresh \
+			-c user.email=fresh@localhost commit -q -m 'the tree'
+}
