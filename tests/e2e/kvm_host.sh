@@ -10,7 +10,7 @@ cases=$SRC/tests/kvm
 T=$(mktemp -d) || exit 1
 trap 'rm -rf "$T"' EXIT
 trap 'exit 130' INT TERM
-export BUILD SRC
+export BUILD SRC kernel
 # shellcheck source=tests/lab/report.sh
 . "$SRC/tests/lab/report.sh"
 
@@ -38,8 +38,11 @@ if [ $status -eq 77 ]; then
 	exit 0
 fi
 tar -C "$T" -xf "$T/all.tar"
-echo "# one boot and its cases: $(($(date +%s) - begin)) s"
+times >"$T/times"
+echo "# one boot and its cases: $(($(date +%s) - begin)) s; CPU time (user, system): $(tail -1 "$T/times")"
 rm -rf "$BUILD/kvm/log-$kernel"
 cp -r "$T/log" "$BUILD/kvm/log-$kernel"
 
 report_all
+times >"$T/times"
+echo "# with the judges outside: $(tail -1 "$T/times")"

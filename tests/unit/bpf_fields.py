@@ -1,19 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """bpf_fields.py VMLINUX KVM OTHER... -- OBJECT... bpf_fields.py --installed -- OBJECT...: the same of the newest kernel package
-that is installed
+that is installed; bpf_fields.py --packages DEB... -- OBJECT...: of such packages (apt-get download linux-image-VERSION-unsigned)
 
 Every field of the kernel's structures that the programs use, looked up in a kernel's types (BTF). VMLINUX and KVM are files of
-types (/sys/kernel/btf/), ELF files with a section .BTF, or for VMLINUX a bzImage. KVM is "-" if KVM is no module. OTHER are
-kvm-intel.ko and kvm-amd.ko: in the vCPUs and VMs that they extend, the fields must lie where KVM's do. TAP.
+types (/sys/kernel/btf/), ELF files with a section .BTF, also packed (xz, zst, lz4, gz), or for VMLINUX a bzImage. KVM is "-" if KVM is no
+module. OTHER are kvm-intel.ko and kvm-amd.ko: in the vCPUs and VMs that they extend, the fields must lie where KVM's do. TAP.
+The exit status is 1 if a field is missing.
 
 A field that a program first asks for (bpf_core_field_exists) may be missing, and so may a form that a structure had in another
 version (name___form)."""
 import importlib.util
+import lzma
 import pathlib
 import re
 import struct
+import subprocess
 import sys
+import tarfile
+import zlib
 
 MAGIC = 0xeb9f
 INT, PTR, ARRAY, STRUCT, UNION, ENUM, FWD, TYPEDEF = 1, 2, 3, 4, 5, 6, 7, 8
@@ -42,23 +47,36 @@ def elf_section(data, wanted):
 
 
 def unpacked(data):
-    """The ELF in a bzImage, by lab/xen/vmlinux.py."""
+    """What is packed, by its first bytes; or the data itself."""
+    if data.startswith(b'\xfd7zXZ\0'):
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(data)
+    if data.startswith(b'\x1f\x8b\x08'):
+        return zlib.decompressobj(wbits=31).decompress(data)
+    for magic, tool in ((b'\x28\xb5\x2f\xfd', 'zstd'), (b'\x02\x21\x4c\x18', 'lz4')):
+        # Behind it in a bzImage lies its size: these unpack what they can, and complain.
+        if data.startswith(magic):
+            return subprocess.run([tool, '-dcq'], input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
+    return data
+
+
+def payload(data):
+    """What is in a bzImage, by lab/xen/vmlinux.py."""
     path = pathlib.Path(__file__).resolve().parents[2] / 'lab/xen/vmlinux.py'
     spec = importlib.util.spec_from_file_location('vmlinux', path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    packed = module.payload(data)
-    for magic, unpacker in module.MAGICS:
-        if packed.startswith(magic):
-            return unpacker().decompress(packed)
-    sys.exit('a bzImage that is packed in an unknown way')
+    return module.payload(data)
 
 
-def types_of(path):
-    data = pathlib.Path(path).read_bytes()
+def types_of(data):
+    data = unpacked(data)
+    if data[0x202:0x206] == b'HdrS':
+        data = unpacked(payload(data))
     if struct.unpack_from('<H', data)[0] == MAGIC:
         return data
-    return elf_section(data if data[:4] == b'\x7fELF' else unpacked(data), b'.BTF')
+    if data[:4] != b'\x7fELF':
+        sys.exit('neither types nor an ELF file, or packed in an unknown way: %s' % data[:4].hex())
+    return elf_section(data, b'.BTF')
 
 
 class Types:
@@ -222,51 +240,86 @@ def compare(vendor, places):
     return seen, odd
 
 
+KVM_MODULES = ('kvm.ko', 'kvm-intel.ko', 'kvm-amd.ko')
+
+
 def installed():
-    """Files of the newest kernel package; none: the test is skipped."""
+    """The newest kernel package; none: the test is skipped."""
     found = []
     for image in pathlib.Path('/boot').glob('vmlinuz-*'):
         folder = pathlib.Path('/lib/modules', image.name[8:], 'kernel/arch/x86/kvm')
-        if (folder / 'kvm.ko').is_file():
+        modules = [sorted(folder.glob(m + '*')) for m in KVM_MODULES]
+        if all(modules):
             numbers = [int(n) for n in re.findall(r'\d+', image.name)]
-            found.append((numbers, [image] + [folder / m for m in ('kvm.ko', 'kvm-intel.ko', 'kvm-amd.ko')]))
+            found.append((numbers, [image] + [m[0] for m in modules]))
     if not found:
         print('1..0 # SKIP no kernel package with KVM as a module is installed')
         sys.exit(0)
-    return max(found)[1]
+    return [(f.name, f.read_bytes()) for f in max(found)[1]]
+
+
+def packaged(path):
+    """The same of a package's file."""
+    found = {}
+    with subprocess.Popen(['dpkg-deb', '--fsys-tarfile', path], stdout=subprocess.PIPE) as unpacker:
+        with tarfile.open(fileobj=unpacker.stdout, mode='r|') as tree:
+            for member in tree:
+                name = pathlib.PurePath(member.name).name
+                stem = re.sub(r'\.(xz|zst|gz)$', '', name)
+                if member.isfile() and (name.startswith('vmlinuz-') or stem in KVM_MODULES):
+                    found['vmlinuz' if name.startswith('vmlinuz-') else stem] = name, tree.extractfile(member).read()
+    return [found[name] for name in ('vmlinuz',) + KVM_MODULES]
+
+
+class Report:
+    def __init__(self):
+        self.nr, self.failed = 0, 0
+
+    def line(self, good, words):
+        self.nr += 1
+        self.failed += not good
+        print('%sok %d - %s' % ('' if good else 'not ', self.nr, words))
+
+
+def check_kernel(report, files, fields, asked):
+    """Files are pairs of a name and what is in it, in the order of the command line."""
+    (name, vmlinux), (kvm_name, kvm), *others = files
+    print('# %s %s' % (name, kvm_name))
+    base = Types(types_of(vmlinux))
+    types = Types(types_of(kvm), base) if kvm else base
+    places = {}
+    for name, steps in sorted(fields | asked, key=str):
+        place = looked_up(types, name, steps)
+        # Asked for, or below one that was.
+        optional = '___' in name or any(name == a and steps[:len(s)] == s for a, s in asked)
+        places[name, steps] = place
+        report.line(place is not None or optional, written(name, steps) + (
+            ' at %d' % (place // 8) if place is not None else ' is not there' + (', and need not' if optional else '')))
+    slots = [f for f in asked if f[0].startswith('kvm_memslots') and places[f] is not None]
+    report.line(slots, 'memory slots are kept in one of the known ways')
+    for other, data in others:
+        seen, odd = compare(Types(types_of(data), base), places)
+        report.line(seen and not odd, '%s: %d fields, in the same places %s' % (other, seen, 'but ' + ', '.join(odd) if odd else ''))
 
 
 def main():
     cut = sys.argv.index('--')
-    files = installed() if sys.argv[1] == '--installed' else sys.argv[1:cut]
-    vmlinux, kvm, *others = files
-    print('# ' + ' '.join(str(f) for f in files))
-    base = Types(types_of(vmlinux))
-    types = Types(types_of(kvm), base) if kvm != '-' else base
     fields, asked = set(), set()
     for path in sys.argv[cut + 1:]:
         uses = Uses(path)
         fields |= uses.fields
         asked |= uses.asked
-    n, places = 0, {}
-    for name, steps in sorted(fields | asked, key=str):
-        place = looked_up(types, name, steps)
-        # Asked for, or below one that was.
-        optional = '___' in name or any(name == a and steps[:len(s)] == s for a, s in asked)
-        n += 1
-        places[name, steps] = place
-        print('%sok %d - %s %s' % ('' if place is not None or optional else 'not ', n, written(name, steps),
-              'at %d' % (place // 8) if place is not None else 'is not there, and need not' if optional else 'is not there'))
-    n += 1
-    slots = [f for f in asked if f[0].startswith('kvm_memslots') and places[f] is not None]
-    print('%sok %d - memory slots are kept in one of the known ways' % ('' if slots else 'not ', n))
-    for path in others:
-        other = Types(types_of(path), base)
-        seen, odd = compare(other, places)
-        n += 1
-        print('%sok %d - %s: %d fields, in the same places %s' % (
-            'not ' if odd or not seen else '', n, pathlib.Path(path).name, seen, 'but ' + ', '.join(odd) if odd else ''))
-    print('1..%d' % n)
+    if sys.argv[1] == '--packages':
+        kernels = (packaged(path) for path in sys.argv[2:cut])
+    elif sys.argv[1] == '--installed':
+        kernels = [installed()]
+    else:
+        kernels = [[(path, pathlib.Path(path).read_bytes() if path != '-' else b'') for path in sys.argv[1:cut]]]
+    report = Report()
+    for files in kernels:
+        check_kernel(report, files, fields, asked)
+    print('1..%d' % report.nr)
+    sys.exit(report.failed != 0)
 
 
 main()
