@@ -12,8 +12,8 @@ verifies() {
 	cat "$out/verifier"
 	return $status
 }
-backend() { # PROGRAM
-	"$1" >"$T/backend"
+backend() { # PROGRAM [ARGUMENT]
+	"$@" >"$T/backend"
 	status=$?
 	grep -v '^ok' "$T/backend"
 	return $status
@@ -52,7 +52,7 @@ for way in kvm kvm-bpf kvm-exits; do
 	check "doctor: $way" doctor_says ok $way
 done
 check 'small VMMs, awkward ones too: e2e-kvm' backend e2e-kvm-lab
-check 'a VMM that counts and times its own exits: kvm_exits' backend kvm_exits-lab
+check 'a VMM that counts and times its own exits: kvm_exits' backend kvm_exits-lab each
 check 'run: a triple fault at once is no reason to boot on q35' at_once
 check 'a guest starts' start shares
 check 'ls: kvm-bpf' ls_says kvm-bpf
