@@ -223,6 +223,8 @@ static inline uint8_t *hv_map_rw(
 	uint8_t *at = (uint8_t *)(uintptr_t)hv_map(c, domid, frame, nr, err_ret);
 
 	for (size_t i = 0; at != NULL && i < nr; i++) {
+		if (i != 0 && frame[i] <= frame[i - 1])
+			abort(); /* mapped twice, and written twice */
 		if (err_ret[i] == 0 &&
 			mprotect(at + i * HV_PAGE, HV_PAGE, PROT_READ | PROT_WRITE) != 0)
 			abort();

@@ -331,6 +331,9 @@ static void perf_lines(void **state)
 		"\t20 f(void (*)(int))+0x1 (/bin/dir (x)/p)\n\n"
 		"p 1/1 [000] 1.7: 10 cycles:\n\t14 odd+0x14 (/lib/a)b)\n\n",
 		&no_opts, "p;f(void (*)(int));hot 10\np;main;hot 10\np;odd 10\n");
+	/* Each digit of an address. */
+	(void)reads("perf", "p 1 1.5: 3 cycles:\n\tfedcba9876543210 hot+0x10 (/a)\n\n", &no_opts,
+		"p;hot 3\n");
 	/* No thread known. */
 	(void)reads("perf",
 		":-1    -1 [000] 2.5:   7 cycles:\n\t14 hot+0x14 (/lib/a)\n\n"

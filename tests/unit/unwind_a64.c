@@ -347,6 +347,45 @@ static void vcpu_that_never_ran(void **state)
 	assert_false(uni_arch_aarch64.never_started(&r));
 }
 
+/* Page tables say what is code: 2 MiB that may be executed, and behind them 2 that may not. */
+static void code_of_other_images(void **state)
+{
+	const uint64_t pc = 0x10050, record = 0x40000, other = 0x20000, data = 0x220000;
+	struct uni_regs sys = { 0 };
+	struct fixture f;
+
+	memset(&f, 0, sizeof(f));
+	assert_true(guest_init(&f.g, 0, SIZE, UNI_GMEM_PHYSICAL));
+	assert_int_equal(uni_as_create(f.g.m, &uni_as_budget_once, &f.as, NULL), 0);
+	guest_put64(&f.g, 0x1000, 0x2003);
+	guest_put64(&f.g, 0x2000, 0x3003);
+	guest_put64(&f.g, 0x3000, 0x401);
+	guest_put64(&f.g, 0x3008, 3ull << 53 | 0x401);
+	uni_regs_set_sys(&sys, UNI_A64_SCTLR, 1);
+	uni_regs_set_sys(&sys, UNI_A64_TCR, 16 | 16 << 16 | 2ull << 30 | 5ull << 32);
+	uni_regs_set_sys(&sys, UNI_A64_TTBR0, 0x1000);
+	uni_regs_set_sys(&sys, UNI_A64_TTBR1, 0x1000);
+	uni_regs_set_sys(&sys, UNI_A64_PSTATE, 0x3c5);
+	f.hints = (struct uni_unwind_hints){ .text_start = 0x10000, .text_size = 0x100 };
+	uni_unwinder_init(&f.u, &uni_arch_aarch64, &f.hints);
+	for (unsigned i = 0; i < 3; i++) {
+		const uint64_t ret[] = { other, data, pc - 0x10 };
+
+		f.regs = sys;
+		f.regs.pc = pc;
+		f.regs.sp = record - 0x20;
+		f.regs.pc_valid = f.regs.sp_valid = true;
+		uni_regs_set(&f.regs, UNI_A64_FP, record);
+		put_record(&f, record, 0, ret[i]);
+		uni_unwind(&f.u, f.as, &f.regs, &f.chain);
+		if (ret[i] == data)
+			expect(&f, UNI_STOP_BADPC, 1, pc);
+		else
+			expect(&f, UNI_STOP_ROOT, 2, pc, ret[i]);
+	}
+	close_fixture(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,6 +399,7 @@ int main(void)
 		cmocka_unit_test(how_functions_begin),
 		cmocka_unit_test(what_calls_look_like),
 		cmocka_unit_test(x30_that_is_loaded),
+		cmocka_unit_test(code_of_other_images),
 		cmocka_unit_test(vcpu_that_never_ran),
 	};
 

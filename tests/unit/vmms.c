@@ -118,6 +118,8 @@ static void firecracker_and_its_jailer(void **state)
 		"\"console=ttyS0 reboot=k panic=1\", \"initrd_path\": null}, \"drives\": [], "
 		"\"machine-config\": {\"vcpu_count\": 2, \"mem_size_mib\": 1024, \"smt\": false, "
 		"\"track_dirty_pages\": false}, \"cpu-config\": null, \"vsock\": null}";
+	static const char least[] =
+		"{\"machine-config\": {\"vcpu_count\": 1, \"mem_size_mib\": 1}}";
 	struct uni_vmm_cmdline c;
 
 	parse("/firecracker --id 551e7604-e35c-42b3-b825-416853441234 --start-time-us 1 "
@@ -138,6 +140,10 @@ static void firecracker_and_its_jailer(void **state)
 	assert_string_equal(c.image, "vmlinux.bin");
 	assert_int_equal(c.nr_vcpus, 2);
 	assert_int_equal(c.mem_bytes, 1024 * MIB);
+	parse("firecracker --no-api", &c);
+	assert_true(uni_vmm_config_parse(least, sizeof(least) - 1, &c));
+	assert_int_equal(c.nr_vcpus, 1);
+	assert_int_equal(c.mem_bytes, MIB);
 }
 
 static void cloud_hypervisor(void **state)

@@ -66,9 +66,10 @@ static void make_patches(struct uni_patch *p, size_t nr, const uint64_t *gpa, ui
 	}
 }
 
-/* In the middle of a page, at its very end, across two, at one's start, in the last one. */
+/* In the middle of a page, at its very end, across two, at one's start, across two again, in the
+ * last one. */
 static const uint64_t places[] = { FRAME(8) + 0x123, FRAME(8) + 0xffb, FRAME(9) + 0xffe,
-	FRAME(10) + 3, FRAME(20) + 0xff8 };
+	FRAME(10) + 3, FRAME(10) + 0xffe, FRAME(20) + 0xff8 };
 enum { NR = sizeof(places) / sizeof(places[0]) };
 
 static void writes_all(void **state)
@@ -112,10 +113,10 @@ static void all_or_nothing(void **state)
 	assert_int_equal(job.bad, 3);
 	ram(at[3])[4] ^= 1;
 	/* A frame that is not the domain's. */
-	p[4].gpa = FRAME(HV_FRAMES) + 0x10;
+	p[NR - 1].gpa = FRAME(HV_FRAMES) + 0x10;
 	assert_int_equal(uni_patch_run(t, &job), -UNI_EFAULT);
-	assert_int_equal(job.bad, 4);
-	p[4].gpa = at[4];
+	assert_int_equal(job.bad, NR - 1);
+	p[NR - 1].gpa = at[NR - 1];
 	/* A vCPU among the instructions that go. */
 	hv_ctx_put(2, HV_CTX_REG + 16 * 8, p[1].va + 2);
 	assert_int_equal(uni_patch_run(t, &job), -UNI_EAGAIN);
