@@ -131,6 +131,10 @@ check "no such process: exit 1" exits 1 "$U" stacks kvm:pid=999999999
 check "no such socket: exit 1" exits 1 "$U" stacks gdb:unix=/nonexistent/sock
 check "a name nobody has: exit 1" exits 1 "$U" record no-such-guest-name
 check "no such session: exit 1" exits 1 "$U" report "$T/nothing.uniscope"
+for where in tcp:127.0.0.1:1 127.0.0.1:1 :1; do
+	check "gdb's words for a stub: $where" says 'at tcp port 127.0.0.1:1 ' "$U" uk-trace fetch -r $where -o "$T/none" "$U"
+done
+check "or a socket" says 'at unix socket /nonexistent/s ' "$U" uk-trace fetch -r /nonexistent/s -o "$T/none" "$U"
 check "no such image: exit 1" exits 1 "$U" run "$T/nothing.elf"
 
 printf 'main;a;b 10\nmain;a 5\nmain;c 85\n' >"$T/in.folded"

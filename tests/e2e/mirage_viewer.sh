@@ -28,7 +28,20 @@ refused() { # WORDS ARGUMENT...
 
 text() {
 	"$U" mirage-trace-viewer "$ring" >"$T/out" 2>/dev/null && grep -q '^STATE .* NAME$' "$T/out" || return 1
-	"$U" trace threads "$ring" >"$T/threads" 2>/dev/null && tail -n "$(wc -l <"$T/threads")" "$T/out" | cmp - "$T/threads"
+	"$U" trace threads "$ring" >"$T/threads" 2>/dev/null && tail -n "$(wc -l <"$T/threads")" "$T/out" | cmp - "$T/threads" &&
+		"$U" trace findings "$ring" >"$T/found" 2>/dev/null && head -n "$(wc -l <"$T/found")" "$T/out" | cmp - "$T/found"
+}
+
+# Rows of numbers: who ran where and from when to when; who waited for whom; all within the trace.
+rows() {
+	"$U" trace findings --json "$ring" 2>/dev/null | python3 -c 'import json, sys
+d = json.load(sys.stdin)
+nr, end = len(d["promises"]), d["duration_ns"]
+for promise, cpu, first, last in d["runs"]:
+    assert promise < nr and cpu == 0 and 0 <= first <= last <= end, (promise, cpu, first, last)
+for row in d["waits"]:
+    assert len(row) == 6 and row[0] < nr and row[1] < nr and 0 <= row[3] <= end, row
+assert len(d["runs"]) > 2 and len(d["waits"]) > 1'
 }
 
 copied() {
@@ -79,6 +92,7 @@ damaged() {
 }
 
 check 'what is wrong, and who there is' text
+check 'rows of numbers are what they should be' rows
 check 'a trace is copied as it is' copied
 check 'a page and its data for each trace' pages
 check 'with its description, as a profile, and refused' exported
