@@ -7,7 +7,7 @@ set -eu
 
 build="gcc libc6-dev meson ninja-build pkg-config python3 binutils libelf-dev libdw-dev
 	libiberty-dev libxxhash-dev libjansson-dev libseccomp-dev libncurses-dev zlib1g-dev clang libbpf-dev
-	libmicrohttpd-dev"
+	libmicrohttpd-dev libcapstone-dev"
 demo="qemu-system-x86"
 test="libcmocka-dev lld clang-format clang-tidy cppcheck libclang-rt-14-dev git babeltrace2
 	chromium gdb strace linux-libc-dev procps util-linux bpftool libcap2-bin

@@ -41,6 +41,8 @@ struct uni_cmd {
 	size_t min_operands, max_operands;
 	/* A command of commands has these, ended by NULL, and neither options nor run. */
 	const struct uni_cmd *const *sub;
+	/* Loads libraries, which reads_only forbids later; NULL: none. */
+	void (*prepare)(void);
 	/* The option table. It points into a struct of the command that defaults() resets, so that
 	 * a command may run more than once in a process. */
 	const struct uni_opt *(*options)(void);

@@ -29,6 +29,7 @@ static const char text[] =
 	"   not trust TOTAL. SELF is the function's own code, TOTAL includes its callees.\n"
 	"     uniscope report --tree --min 5 before.uniscope       who calls it\n"
 	"     uniscope report --lines before.uniscope              which source lines\n"
+	"     uniscope annotate before.uniscope FUNCTION           which instructions\n"
 	"     uniscope report --thread 'worker*' before.uniscope   one thread\n"
 	"     uniscope report --from 2 --to 3.5 before.uniscope    a part of the time, in s\n"
 	"\n"

@@ -72,6 +72,8 @@ static int parse_and_run(
 	if (rc == 0)
 		rc = uni_output_check(opts, operands, ctx.nr_operands, err);
 	note_outputs(opts);
+	if (rc == 0 && c->prepare != NULL)
+		c->prepare();
 	if (rc == 0 && c->reads_only)
 		rc = uni_privilege_drop(err);
 	return rc != 0 ? uni_exit_of(rc) : c->run(&ctx, err);

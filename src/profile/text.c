@@ -29,11 +29,14 @@ void uni_text_number(char *ret, double v)
 	ret[o] = '\0';
 }
 
+const char *uni_text_heat(double percent)
+{
+	return percent < WARM_PERCENT ? "" : percent >= HOT_PERCENT ? "\x1b[1;31m" : "\x1b[33m";
+}
+
 static const char *colour_on(const struct uni_text_opts *opts, double percent)
 {
-	if (!opts->colour || percent < WARM_PERCENT)
-		return "";
-	return percent >= HOT_PERCENT ? "\x1b[1;31m" : "\x1b[33m";
+	return opts->colour ? uni_text_heat(percent) : "";
 }
 
 static void put_heading(const struct uni_text_opts *opts, struct uni_sink *out, const char *text)

@@ -21,6 +21,8 @@ struct uni_text_opts {
 /* "1,234,567": v rounded to a whole number. ret has room for UNI_NUMBER_MAX bytes. */
 #define UNI_NUMBER_MAX 64
 void uni_text_number(char *ret, double v);
+/* The terminal's colour for such a share; "" for a small one. */
+const char *uni_text_heat(double percent);
 
 /* Functions by self value, with totals. States how many were left out. */
 int uni_text_functions(

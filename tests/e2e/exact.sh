@@ -33,7 +33,8 @@ known() { # VARIANT OPTION...
 }
 
 as_callgrind() {
-	valgrind --tool=callgrind --callgrind-out-file="$T/callgrind" --compress-pos=no "$NATIVE" 20 2 \
+	valgrind --tool=callgrind --callgrind-out-file="$T/callgrind" --compress-pos=no \
+		--dump-instr=yes "$NATIVE" 20 2 \
 		>"$T/native" 2>&1 || {
 		cat "$T/native"
 		return 1
@@ -45,6 +46,31 @@ as_callgrind() {
 		cat "$T/annotated"
 		return 1
 	}
+}
+
+# Functions that call nothing, that call themselves, and that call by a pointer.
+annotated() {
+	set --
+	for f in exact_fib exact_ack exact_graph exact_choose exact_node_3 exact_node_6; do
+		"$U" annotate --json "$T/k.uniscope" $f >"$T/a-$f.json" || return 1
+		set -- "$@" "$T/a-$f.json"
+	done
+	judge annotated "$elf" "$NATIVE" "$T/callgrind" "$@" &&
+		/usr/bin/python3 "$SRC/tests/e2e/schema.py" --file annotate "$SRC" "$@" || return 1
+	"$U" annotate --source "$SRC" "$T/k.uniscope" app_main >"$T/out" || return 1
+	# Ten turns of a loop: its line, its call, and the jump back.
+	grep -q "exact.c:[0-9]* .*exact_choose(i);" "$T/out" && grep -q '^  *10 .*|   callq .*<exact_choose>  10 calls$' "$T/out" &&
+		grep -q "^  *10  .* '-- j[a-z]* 0x" "$T/out" || {
+		cat "$T/out"
+		return 1
+	}
+}
+
+no_annotation() { # WORDS OPTION...
+	words=$1
+	shift
+	"$U" annotate "$T/k.uniscope" "$@" >"$T/out" 2>&1
+	refused $? "$T/out" 1 "$words"
 }
 
 shows_both() {
@@ -232,6 +258,10 @@ for elf in "$BUILD"/lab/aarch64/blocks-*.elf; do
 done
 check 'calling contexts' contexts
 check 'the same instructions as callgrind' as_callgrind
+check 'annotate: executions of each instruction as callgrind has them' annotated
+check 'annotate of another build' no_annotation 'is another build' exact_fib -e "$BUILD/lab/exact-gcc-fp.elf"
+check 'annotate without the image' no_annotation '--image names it' exact_fib -e "$T/no"
+check 'annotate of no function' no_annotation 'no function exact_none' exact_none
 check 'calls, as the guest counts them' calls
 check 'the same lines as gcov' as_gcov
 check 'counts alone' counts_alone

@@ -5,6 +5,7 @@
 exact_judge.py known REPORT CONSOLE        what lab/apps/exact.c says that it does
 exact_judge.py callgrind REPORT CALLGRIND EXPORT  valgrind, of the same functions in a Linux process;
                                            EXPORT: ours in its format
+exact_judge.py annotated ELF NATIVE CALLGRIND JSON...  executions of each instruction, by valgrind; the code, by objdump
 exact_judge.py calls COUNTS CONSOLE        calls as the guest has counted them, and by arithmetic
 exact_judge.py modes TREE COUNTS          --exact=counts against --exact=tree, which counts by other means
 exact_judge.py parts MIDDLE BEFORE REPORT  between fib and ack, and before main
@@ -15,6 +16,7 @@ REPORT is `uniscope report --json`, CALLGRIND callgrind's file.
 """
 import json
 import re
+import subprocess
 import sys
 
 
@@ -104,6 +106,46 @@ def callgrind(report, path, export):
     return bad + sum(same(p, calls_own.get(p), calls_theirs[p]) for p in pairs)
 
 
+def callgrind_insns(path, native):
+    """{function: {offset: executions}}"""
+    begin = {f[2]: int(f[0], 16) for f in map(str.split, subprocess.check_output(['nm', native], text=True).splitlines()) if len(f) == 3}
+    ret, names, fn, after_calls = {}, {}, None, False
+    for line in open(path):
+        m = re.match(r'fn=\((\d+)\)(?: (.*))?$', line.rstrip())
+        if m:
+            if m[2]:
+                names[m[1]] = m[2].split("'")[0]
+            fn = names[m[1]]
+        elif (m := re.match(r'cfn=\((\d+)\) (.*)$', line.rstrip())):
+            names[m[1]] = m[2].split("'")[0]
+        elif re.match('0x', line) and not after_calls and fn in begin:
+            at, n = int(line.split()[0], 16) - begin[fn], int(line.split()[-1])
+            of = ret.setdefault(fn, {})
+            of[at] = of.get(at, 0) + n
+        after_calls = line.startswith('calls=')
+    return ret
+
+
+def annotated(elf, native, path, *documents):
+    theirs, bad = callgrind_insns(path, native), 0
+    for document in documents:
+        with open(document) as f:
+            doc = json.load(f)
+        name, begin, insns = doc['function'], int(doc['address'], 16), doc['instructions']
+        bad += same(name + ': skid', doc['skid'], 'none')
+        bad += same(name + ': executions', {int(i['address'], 16) - begin: i['self'] for i in insns if i['self']}, theirs.get(name))
+        bad += same(name + ': sum', sum(i['self'] for i in insns), doc['self'])
+        code = subprocess.check_output(['objdump', '-d', '--no-show-raw-insn', '--disassemble=' + name, elf], text=True)
+        code = re.findall(r'^ *([0-9a-f]+):\t(\w+)(?:.*<(\w+)>)?', code, re.M)[:len(insns)]
+        bad += same(name + ': addresses', [int(i['address'], 16) for i in insns], [int(c[0], 16) for c in code])
+        bad += same(name + ': callees', [i.get('callee') for i in insns if i['kind'] == 'call'], [c[2] or None for c in code if c[1] == 'call'])
+        for c in doc['callees']:
+            at = [i for i in insns if i.get('callee') == c['name'] and 'calls' in i]
+            bad += same(name + ': calls of ' + c['name'], sum(i['calls'] for i in at) if c['sites'] else c['calls'], c['calls'])
+            bad += same(name + ': places that call ' + c['name'], len(at), c['sites'])
+    return bad
+
+
 def calls(counts, console):
     with open(counts) as f:
         data = json.load(f)
@@ -174,5 +216,5 @@ def lines(info, gcov):
 
 
 if __name__ == '__main__':
-    sys.exit(1 if {'known': known, 'callgrind': callgrind, 'calls': calls, 'lines': lines,
+    sys.exit(1 if {'known': known, 'callgrind': callgrind, 'annotated': annotated, 'calls': calls, 'lines': lines,
                 'modes': modes, 'blocks': blocks, 'halves': halves, 'parts': parts}[sys.argv[1]](*sys.argv[2:]) else 0)

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """proc_kernel.py UNISCOPE PROGRAM: kernel frames of a process (kernelcalls.c), judged by `perf record -g` of the same process. TAP."""
 import collections
+import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -131,6 +133,19 @@ def quality():
     assert size < 1 << 20, f"{size} bytes of symbols: all of the kernel's?"
 
 
+def annotated():
+    """Samples at each instruction of `spin`, by `perf annotate` and ours, and where the instructions are."""
+    text = run("perf", "annotate", "--stdio", "--stdio-color", "never", "--show-nr-samples", "-i", T / "perf.data", "-s", "spin").stdout
+    theirs = {int(a, 16): int(n) for n, a in re.findall(r"^ *(\d+) +: +([0-9a-f]+):", text, re.M)}
+    doc = json.loads(run(U, "annotate", "--json", T / "s.uniscope", "spin").stdout)
+    mine = {int(i["address"], 16): i["self"] for i in doc["instructions"]}
+    print("#", sum(mine.values()), sum(theirs.values()), "samples in spin")
+    assert doc["skid"] == "next" and doc["unit"] == "samples" and sum(mine.values()) == doc["self"] >= 100 <= sum(theirs.values()), (doc["self"], theirs)
+    assert mine.keys() == theirs.keys(), (mine, theirs)
+    for at in mine:
+        near(hex(at), mine[at], doc["self"], theirs[at], sum(theirs.values()), 0.05)
+
+
 def again(perf):
     """import of perf script keeps the mark, the image and the shares; the java palette has it orange."""
     mine = folded(T / "perf.txt")
@@ -182,6 +197,7 @@ def main():
             child.stdout.readline()
             perf = judge(child.pid)
             check("its chains are whole, and reports mark the kernel's functions", quality)
+            check("annotate: the samples at each instruction are those of perf annotate", annotated)
             check("import of perf script keeps kernel frames, their mark and its colour", lambda: again(perf))
             check("stopped by ptrace: [kernel] is below the function that called", lambda: stopped(child.pid))
             check("without the right to see the kernel its time is there, as [kernel]", lambda: not_permitted(child.pid, perf))

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """schema.py UNISCOPE SRCROOT MKSESSION MKTRACE: outputs against docs/schema/, by Debian's python3-jsonschema. TAP.
+schema.py --file SCHEMA SRCROOT FILE...: outputs that another test has made.
 
 Members that a schema does not name are refused here, so that none is undocumented. Each document is then damaged in every place."""
 import copy, json, os, subprocess, sys, tempfile
 
 import jsonschema
 
-uniscope, root, mksession, mktrace = (os.path.realpath(a) for a in sys.argv[1:5])
+by_file = sys.argv[1] == "--file"
+uniscope, root, mksession, mktrace = [None, sys.argv[3], None, None] if by_file else (os.path.realpath(a) for a in sys.argv[1:5])
 
 
 def closed(s):
@@ -86,6 +88,21 @@ def documents():
     yield "diff", "calls", output("diff", "--json", "--of", "calls", "t.uniscope", "t.uniscope")
 
 
+def judge_files(kind, files):
+    """Prints what is wrong; the exit status."""
+    judge, bad = validator(kind), 0
+    for name in files:
+        with open(name, encoding="utf-8") as f:
+            doc = json.load(f)
+        errors = ["%s: %s" % (e.json_path, e.message[:200]) for e in judge.iter_errors(doc)]
+        short = shortened(doc)
+        short = short if judge.is_valid(short) else doc
+        errors = errors or ["damaged at %s, and valid" % (p,) for p in places(short) if judge.is_valid(damaged(short, p))]
+        print("\n".join("%s: %s" % (name, e) for e in errors[:8]))
+        bad += len(errors)
+    return bad != 0
+
+
 def main():
     nr = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -108,4 +125,4 @@ def main():
     print("1..%d" % nr)
 
 
-main()
+sys.exit(judge_files(sys.argv[2], sys.argv[4:]) if by_file else main())

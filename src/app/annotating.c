@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "app/annotating.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/symbols.h"
+#include "app/trace_open.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "obj/demangle.h"
+#include "recording/exact.h"
+#include "trace/tree.h"
+
+#define SAME_NAME 8 /* functions that a message lists */
+
+/* An image of a guest. */
+struct place {
+	const char *path, *id;
+	uint64_t bias;
+};
+
+struct finder {
+	const struct uni_annotating_args *args;
+	struct uni_image_search search;
+	struct uni_annotating *x;
+	const struct uni_symbol *sym; /* of x->image; NULL: not found yet */
+	bool loaded;		      /* some image was */
+	struct uni_err why;	      /* the first one was not */
+};
+
+static struct place place_of(const struct uni_record_meta *m, uint32_t i)
+{
+	return i == 0 ? (struct place){ m->image_path, m->image_id, m->bias }
+		      : (struct place){ m->more[i - 1].path, m->more[i - 1].id,
+				m->more[i - 1].bias };
+}
+
+/* Several functions may have the name: static ones of several files. */
+static int choose_symbol(struct finder *f, const struct place *p, struct uni_err *err)
+{
+	const struct uni_symbol *sym[SAME_NAME];
+	char list[SAME_NAME * 24];
+	uint64_t addr;
+	size_t nr, n = 0;
+
+	if (uni_parse_u64(f->args->function, &addr)) {
+		f->sym = uni_image_lookup(f->x->image, addr - p->bias);
+		return 0;
+	}
+	nr = uni_code_find(f->x->image, f->args->function, sym, SAME_NAME);
+	if (nr < 2) {
+		f->sym = nr == 1 ? sym[0] : NULL;
+		return 0;
+	}
+	for (size_t i = 0; i < uni_min(nr, (size_t)SAME_NAME); i++)
+		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s0x%" PRIx64,
+			i == 0 ? "" : ", ", sym[i]->addr + p->bias);
+	return uni_err_set(err, UNI_EUSAGE, "%zu functions are called %s: give an address (%s%s)",
+		nr, f->args->function, list, nr > SAME_NAME ? ", ..." : "");
+}
+
+static int look_in_image(struct finder *f, const struct place *p, struct uni_err *err)
+{
+	const char *path = f->args->image != NULL ? f->args->image : p->path;
+	struct uni_err why = { 0 };
+	int rc = uni_image_load_from(path, &f->search, &f->x->image, &why);
+
+	if (rc == 0 && p->id[0] != '\0' && strcmp(uni_image_id(f->x->image), p->id) != 0)
+		rc = uni_err_set(&why, UNI_EMISMATCH,
+			"%s is another build than the one that was recorded (build-id %s, not %s)",
+			path, uni_image_id(f->x->image), p->id);
+	if (rc == 0) {
+		f->loaded = true;
+		rc = choose_symbol(f, p, err);
+		if (rc != 0 || f->sym != NULL)
+			return rc;
+	} else if (f->why.code == 0) {
+		f->why = why;
+	}
+	uni_image_destroy(uni_take(f->x->image));
+	return 0;
+}
+
+static int find_function(struct finder *f, struct uni_err *err)
+{
+	const struct uni_recording *rec = f->x->s.rec;
+	int64_t only = f->args->src.build.filter.guest;
+
+	for (uint32_t g = 0; g < uni_recording_nr_guests(rec); g++) {
+		const struct uni_record_meta *m = uni_recording_guest(rec, g).meta;
+
+		for (uint32_t i = 0; (only < 0 || only == g) && i <= m->nr_more; i++) {
+			const struct place p = place_of(m, i);
+			int rc = p.path[0] != '\0' ? look_in_image(f, &p, err) : 0;
+
+			if (rc != 0)
+				return rc;
+			if (f->sym == NULL)
+				continue;
+			f->x->a.guest = g;
+			f->x->a.bias = p.bias;
+			return 0;
+		}
+	}
+	if (f->why.code != 0)
+		return uni_err_set(err, UNI_ENOENT,
+			"instructions are in the image: %s (--image names it, if it was moved)",
+			f->why.msg);
+	if (!f->loaded)
+		return uni_err_set(err, UNI_ENOENT, "%s names no image: give it by --image",
+			f->args->src.path);
+	return uni_err_set(err, UNI_ENOENT,
+		"no function %s in the image: `uniscope report %s` lists them. If it is inlined, "
+		"its code is in its callers (report --inline --tree)",
+		f->args->function, f->args->src.path);
+}
+
+static int count_sample(void *ctx, const struct uni_sample *s, uint32_t node)
+{
+	(void)node;
+	uni_annotation_add(ctx, s);
+	return 0;
+}
+
+static int add_samples(
+	const struct uni_annotating_args *args, struct uni_annotating *x, struct uni_err *err)
+{
+	const struct uni_record_meta *m = uni_recording_guest(x->s.rec, x->a.guest).meta;
+	const struct uni_build_watch watch = { .ctx = &x->a, .sample = count_sample };
+	struct uni_build_opts opts = args->src.build;
+	struct uni_build_read read = { 0 };
+	struct uni_profile *p = NULL;
+	int rc;
+
+	if (m->aggregate)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"%s was imported, and has no addresses of instructions", args->src.path);
+	x->a.blocks = strcmp(m->info.accel, "tcg") == 0;
+	opts.watch = &watch;
+	opts.naming.addresses = true;
+	rc = uni_profile_build(x->s.rec, &opts, &p, &read, err);
+	if (rc == 0)
+		uni_source_note_damage(&args->src, &x->s, &read);
+	uni_profile_destroy(p);
+	return rc;
+}
+
+static void name_at(const struct uni_image *img, uint64_t svma, char *ret, size_t cap)
+{
+	const struct uni_symbol *sym = uni_image_lookup(img, svma);
+	const char *name = sym != NULL ? uni_image_sym_name(img, sym) : "[unknown]";
+
+	if (sym == NULL || !uni_demangle(name, ret, cap))
+		(void)snprintf(ret, cap, "%s", name);
+}
+
+/* A function's callers and callees, whatever counted them. A parent comes before its children. */
+struct call {
+	uint64_t addr; /* SVMA */
+	uint32_t parent;
+	bool within; /* it is the function, or below it */
+	uint64_t calls;
+	double self, total;
+};
+
+static bool add_tree(struct uni_annotating *x, struct call *v, size_t nr)
+{
+	char name[256];
+
+	for (size_t i = 1; i < nr; i++) {
+		struct call *c = &v[i];
+		bool it = uni_range_has(x->a.code.addr, x->a.code.size, c->addr);
+		bool parent = uni_range_has(x->a.code.addr, x->a.code.size, v[c->parent].addr);
+
+		c->within = it || v[c->parent].within;
+		if (it) {
+			x->a.calls += c->calls;
+			x->a.self += c->self;
+			x->a.total += v[c->parent].within ? 0 : c->total;
+		}
+		if (!parent || c->calls == 0)
+			continue;
+		name_at(x->image, c->addr, name, sizeof(name));
+		if (!uni_annotation_add_call(&x->a, c->addr, name, c->calls, c->total))
+			return false;
+	}
+	return true;
+}
+
+static int add_trace(
+	const struct uni_annotating_args *args, struct uni_annotating *x, struct uni_err *err)
+{
+	struct uni_trace_args targs = { .guest = args->src.guest,
+		.from = args->src.from,
+		.to = args->src.to,
+		.to_given = args->src.to_given,
+		.cpu = (uint64_t)args->src.build.filter.vcpu,
+		.cpu_given = args->src.build.filter.vcpu >= 0 };
+	_cleanup_free_ struct call *v = NULL;
+	struct uni_call_tree tree = { 0 };
+	struct uni_trace_open t;
+	size_t nr;
+	int rc = 0;
+
+	if (args->src.thread != NULL && !uni_vec_push(&targs.threads.items, args->src.thread))
+		rc = uni_err_nomem(err);
+	if (rc == 0)
+		rc = uni_trace_open(args->src.path, &targs, &t, err);
+	uni_vec_free(&targs.threads.items);
+	if (rc != 0)
+		return rc;
+	rc = uni_call_tree_make(t.in, &t.filter, t.funcs, &tree, err);
+	nr = tree.node.nr;
+	if (rc == 0 && (v = calloc(nr + 1, sizeof(*v))) == NULL)
+		rc = uni_err_nomem(err);
+	for (size_t i = 0; rc == 0 && i < nr; i++) {
+		const struct uni_call_node *n = &tree.node.v[i];
+
+		v[i] = (struct call){ .addr = uni_funcs_address(t.funcs, n->func) - x->a.bias,
+			.parent = n->parent,
+			.calls = n->calls,
+			.self = (double)n->self,
+			.total = (double)n->total };
+	}
+	if (rc == 0) {
+		uni_trace_note(&t, args->src.path, &tree.stats);
+		x->a.of = UNI_ANNOTATE_CALLS;
+		rc = add_tree(x, v, nr) ? 0 : uni_err_nomem(err);
+	}
+	uni_call_tree_deinit(&tree);
+	uni_trace_close(&t);
+	return rc;
+}
+
+static int add_exact_calls(struct uni_annotating *x, const struct uni_exact *e)
+{
+	uint32_t nr, nr_functions;
+	const struct uni_exact_node *node = uni_exact_nodes(e, &nr);
+	const struct uni_exact_function *function = uni_exact_functions(e, &nr_functions);
+	_cleanup_free_ struct call *v = calloc(nr + 1ull, sizeof(*v));
+	bool ok;
+
+	if (v == NULL)
+		return -UNI_ENOMEM;
+	for (uint32_t i = 0; i < nr; i++)
+		v[i] = (struct call){ .addr = function[node[i].function].start,
+			.parent = node[i].parent,
+			.calls = node[i].calls,
+			.self = (double)node[i].insns,
+			.total = (double)node[i].insns };
+	for (uint32_t i = nr; i-- > 1;)
+		v[node[i].parent].total += v[i].total;
+	ok = add_tree(x, v, nr);
+	return ok ? 0 : -UNI_ENOMEM;
+}
+
+static int add_exact(
+	const struct uni_annotating_args *args, struct uni_annotating *x, struct uni_err *err)
+{
+	_cleanup_free_ struct uni_exact_insn *insn = NULL;
+	struct uni_exact *e = NULL;
+	size_t nr = 0;
+	int rc = uni_exact_load(uni_recording_path(x->s.rec), x->a.guest, &e, err);
+
+	if (rc != 0)
+		return rc;
+	x->a.of = UNI_ANNOTATE_EXACT;
+	x->a.all = (double)uni_exact_insns(e);
+	if (uni_exact_count_insns(e, &insn, &nr) != 0 || add_exact_calls(x, e) != 0)
+		rc = uni_err_nomem(err);
+	x->a.self = 0;
+	for (size_t i = 0; rc == 0 && i < nr; i++) {
+		struct uni_code_insn *at = uni_code_at(&x->a.code, insn[i].addr - x->a.bias);
+
+		if (at == NULL)
+			continue;
+		at->self += (double)insn[i].count;
+		x->a.self += (double)insn[i].count;
+		if (at == x->a.code.insns.v && uni_exact_mode(e) == UNI_EXACT_COUNTS)
+			x->a.calls = insn[i].count;
+	}
+	x->a.total = x->a.total < x->a.self ? x->a.self : x->a.total;
+	uni_exact_destroy(e);
+	return rc;
+}
+
+static int add_numbers(
+	const struct uni_annotating_args *args, struct uni_annotating *x, struct uni_err *err)
+{
+	int rc;
+
+	if (uni_exact_is_there(uni_recording_path(x->s.rec), x->a.guest))
+		rc = add_exact(args, x, err);
+	else if (uni_source_is_trace(&x->s))
+		rc = add_trace(args, x, err);
+	else
+		rc = add_samples(args, x, err);
+	if (rc == 0)
+		uni_annotation_finish(&x->a);
+	return rc;
+}
+
+static int open_session(
+	struct uni_annotating_args *args, struct uni_annotating *x, struct uni_err *err)
+{
+	struct finder f = { .args = args, .search = uni_search_of(&args->src.debug_dirs), .x = x };
+	struct uni_err no_debug = { 0 };
+	int rc;
+
+	if (x->s.rec == NULL)
+		return uni_err_set(err, UNI_EUSAGE,
+			"%s is no session: other formats have no addresses of instructions",
+			args->src.path);
+	rc = find_function(&f, err);
+	if (rc != 0)
+		return rc;
+	x->a.image = uni_image_path(x->image);
+	(void)uni_debug_of_image(x->image, &f.search, &x->debug, &no_debug);
+	rc = uni_code_read(x->image, f.sym, x->debug, &x->a.code, err);
+	return rc == 0 ? add_numbers(args, x, err) : rc;
+}
+
+int uni_annotating_open(
+	struct uni_annotating_args *args, struct uni_annotating *x, struct uni_err *err)
+{
+	int rc;
+
+	*x = (struct uni_annotating){ 0 };
+	args->src.no_profile = true;
+	args->src.calls_too = true;
+	rc = uni_source_open(&args->src, &x->s, err);
+	if (rc != 0)
+		return rc;
+	rc = open_session(args, x, err);
+	if (rc != 0)
+		uni_annotating_close(x);
+	return rc;
+}
+
+void uni_annotating_close(struct uni_annotating *x)
+{
+	uni_annotation_deinit(&x->a);
+	uni_debug_destroy(x->debug);
+	uni_image_destroy(x->image);
+	uni_source_close(&x->s);
+}
