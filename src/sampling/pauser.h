@@ -48,7 +48,7 @@ struct uni_pauser {
 	uint64_t errors; /* failed ticks in a row that were no -UNI_EAGAIN */
 	int error;	 /* the last of them */
 	int resume;	 /* 0, or the error of the failed resume */
-	/* Of the vCPUs' places, if no interrupt could wake any at each tick since then; or 0. */
+	/* The vCPUs' places as one number, if no interrupt could wake any since then; or 0. */
 	uint64_t halted_key, halted_since_ns;
 	enum uni_sampler_end end;
 };

@@ -174,7 +174,7 @@ halts() { # ACCEL
 		--append h --accel "$1" --vcpus 2 ends.elf
 }
 
-# What it did before is a profile, and its end is told; a halt may be how it ends when all is well.
+# Its samples before are a profile, and its end is told; a halt may be how it ends when all is well.
 halts_late() { # ACCEL
 	recording "$1" --append l || return 1
 	python3 "$SRC/tests/e2e/qmp.py" mon human-monitor-command '{"command-line": "o /1 0x3ff 0x5a"}' || return 1

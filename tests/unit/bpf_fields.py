@@ -47,7 +47,7 @@ def elf_section(data, wanted):
 
 
 def unpacked(data):
-    """What is packed, by its first bytes; or the data itself."""
+    """The packed data, by its first bytes; or the data itself."""
     if data.startswith(b'\xfd7zXZ\0'):
         return lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(data)
     if data.startswith(b'\x1f\x8b\x08'):
@@ -60,7 +60,7 @@ def unpacked(data):
 
 
 def payload(data):
-    """What is in a bzImage, by lab/xen/vmlinux.py."""
+    """The contents of a bzImage, by lab/xen/vmlinux.py."""
     path = pathlib.Path(__file__).resolve().parents[2] / 'lab/xen/vmlinux.py'
     spec = importlib.util.spec_from_file_location('vmlinux', path)
     module = importlib.util.module_from_spec(spec)

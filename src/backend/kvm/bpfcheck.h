@@ -29,8 +29,9 @@ struct uni_kvm_bpf_host {
 void uni_kvm_bpf_judge(const struct uni_kvm_bpf_host *host, struct uni_host_way *way_ret);
 
 /*
- * The same for this host, with a trial made now: takes about 0.05 s of CPU time, and as long again
- * for the programs that watch VM exits. exits_err says why those were refused; NULL: not tried.
+ * The same for this host, with a trial made now. It takes about 0.05 s of CPU time, and as long
+ * again for the programs that watch VM exits. exits_err says why those were refused; NULL: not
+ * tried.
  */
 void uni_kvm_bpf_way(struct uni_host_way *way_ret, struct uni_err *exits_err);
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The verifier's own depths of the frames against those that tests/unit/bpf_frames.py computes; and each field that the programs
-# use, in the types of this kernel and its three modules.
+# The verifier's own depths of the frames against those that tests/unit/bpf_frames.py computes. Each field that the programs use,
+# in the types of this kernel and its three modules.
 . "$SRC/tests/lab/judge.sh"
 fields() {
 	# shellcheck disable=SC2154 # exported by kvm_host.sh
