@@ -129,14 +129,15 @@ class Browser:
         self.wait(f"location.href !== 'about:blank' && ({ready})")
 
     def wait(self, script, limit=120):
-        end = time.monotonic() + limit
+        end, nap = time.monotonic() + limit, 0.02
         while time.monotonic() < end:
             try:
                 if self.run(script):
                     return
             except Failed:
                 pass
-            time.sleep(0.02)
+            time.sleep(nap)
+            nap = min(1.3 * nap, 0.2)  # each question costs the page time, too
         raise Failed(f"not true in {limit} s: {script}")
 
     def settle(self):

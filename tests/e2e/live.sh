@@ -276,12 +276,12 @@ elif boot "$accel" "$elf" 'names=0 ms=200000'; then
 else
 	check "$accel: the guest with threads runs" false
 fi
-elf=$BUILD/lab/trace/trace-calls1-gcc-fp.elf
+elf=$BUILD/lab/trace/trace-shares-gcc-fp.elf
 [ -e "$elf" ] || elf=$(image chains)
-# The browser and the server need their turns more than a guest that is busy forever.
+# The browser and the server need their turns more than the guest, which rests most of the time.
 ahead='nice -n 19'
-if boot "$accel" "$elf" ms=200000; then
-	check "$accel: a guest is served" start_server "$target" -e "$elf" -F 199 -o "$T/live.uniscope" --filter 'lab_*'
+if boot "$accel" "$elf" 'ms=200000 tick=1000 rest=20'; then
+	check "$accel: a guest is served" start_server "$target" -e "$elf" -F 199 -o "$T/live.uniscope" --filter 'burn_*' --filter recurse
 	curl -m 600 -sN "${base}events" >"$T/events" &
 	watcher=$!
 	check "$accel: it says what it does" wait_for 60 state recording '"samples"'

@@ -30,8 +30,8 @@ def answered(b):
 
 def parts(whole, in_parts):
     got = []
-    for url in (whole, in_parts):
-        with browser.Browser() as b:
+    with browser.Browser() as b:
+        for url in (whole, in_parts):
             b.open(url)
             count_questions(b)
             end = b.run("uniscope.app.model.end")
@@ -86,8 +86,8 @@ def small(whole, less):
     """A bounded first load: fewer nodes, or samples, and the same functions by themselves."""
     got = []
     own = "uniscope.app.table().filter(r => r.self > 0).map(r => [uniscope.app.model.funcs.name(r.func), Math.round(r.self)]).sort()"
-    for url in (whole, less):
-        with browser.Browser() as b:
+    with browser.Browser() as b:
+        for url in (whole, less):
             b.open(url)
             b.settle()
             got.append((b.run(own), b.run("[uniscope.app.source.tree.nr, uniscope.app.source.time?.length ?? 0]"), b.run("uniscope.app.graph().total[0]")))
