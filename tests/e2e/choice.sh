@@ -44,6 +44,8 @@ check "--thread of calls: as trace report has them" sh -c '"$1" trace report --j
 of_thread() { # FILE...
 	babeltrace2 t2.uniscope 2>/dev/null | python3 "$SRC/tests/e2e/choice_judge.py" "$one" "$@"
 }
+sed -n "s/^thread $one;//p" threads.folded >one.folded
+check "--per-thread: below it are the calls of that thread" of_thread one.folded
 for format in chrome perfetto csv firefox; do
 	"$U" export -f $format -o out.$format --thread "$one" t2.uniscope 2>err
 	check "--thread in $format" of_thread out.$format
@@ -81,6 +83,14 @@ adds_up() {
 	[ "$first" -gt 0 ] && [ "$rest" -gt 0 ] && [ $((first + rest)) -eq "$all" ]
 }
 check "--from and --to: the parts are the whole" adds_up
+as_babeltrace_says() {
+	want=$(babeltrace2 --clock-seconds s.uniscope 2>/dev/null | sed -n 's/^\[\([0-9.]*\)\].* sample: .* weight = \([0-9]*\),.*/\1 \2/p' |
+		awk 'NR == 1 { first = $1 } $1 - first < 0.0000995 { n += $2 } END { print n + 0 }')
+	got=$(total --to 0.0001)
+	echo "$got of $want"
+	[ "$want" -gt 0 ] && [ "$got" = "$want" ]
+}
+check "and each has the samples that babeltrace2 finds there" as_babeltrace_says
 check "and the report says so" sh -c '"$1" report --from 0.0001 s.uniscope | grep "part  *0.0001 s and later only"' sh "$U"
 check "--to before --from" refused 2 'to is after --from' "$U" report --from 2 --to 1 s.uniscope
 check "--from of folded stacks" refused 2 'from is for sessions' "$U" report --from 2 s.folded

@@ -51,6 +51,13 @@ code() { # WANT CURL-ARGUMENT...: the status, and a body that was read to its en
 	cat body
 	[ "$got" = "$want" ]
 }
+as_nobody() { # WANT CURL-ARGUMENT...
+	want=$1
+	shift
+	got=$(setpriv --reuid=65534 --regid=65534 --clear-groups curl -m 20 -s -o /dev/null -w '%{http_code}' "$@")
+	echo "$got"
+	[ "$got" = "$want" ]
+}
 headers() { [ "$(get trace | wc -l)" = 4 ] && get trace | head -n 1 | grep -qx '# tracer: function_graph'; }
 begins() { answers tracing_on 0 && [ -z "$(get tracing_enable/on)" ] && answers tracing_on 1; }
 has_calls() { get trace >trace && grep -Eq '^ 0\) .{13} \|  +[a-z_0-9]+\(\)( \{|;)$' trace; }
@@ -171,6 +178,12 @@ for accel in $(by_default kvm "$accels"); do
 	check "$accel: no web page may ask" code 403 -H 'Origin: http://example.com' "$base/tracing_enable/off"
 	check "$accel: nor of another site" code 403 -H 'Sec-Fetch-Site: cross-site' "$base/trace"
 	check "$accel: nor by another name" code 403 -H 'Host: example.com' "$base/trace"
+	if [ "$(id -u)" = 0 ]; then
+		check "$accel: another user may read" as_nobody 200 "$base/tracing_on"
+		check "$accel: but change nothing" as_nobody 403 -X PUT -d 0 "$base/tracing_on"
+	else
+		skip "$accel: another user may read, but change nothing" 'only root can become another user'
+	fi
 	check "$accel: and nothing happened" answers tracing_on 1
 	check "$accel: what is not there" code 404 "$base/nothing"
 	check "$accel: HEAD" code 200 -I "$base/trace"
