@@ -204,11 +204,11 @@ with_icount() {
 	known "$1" --machine "$2" -- -icount shift=0,sleep=off
 }
 
-# A guest with a timer, twice, the second time beside three loops: nothing may differ.
+# A guest with a timer, twice, the second time beside busy loops: nothing may differ.
 repeats() {
 	counted r1 "$BUILD/lab/idle-gcc-nofp.elf" "$1" --repeatable || return 1
 	loops=
-	for _ in 1 2 3; do
+	for _ in $(by_default 1 '1 2 3'); do
 		sh -c 'while :; do :; done' &
 		loops="$loops $!"
 	done

@@ -68,16 +68,16 @@ END
 
 for U in "$U" ${UNISCOPE_ASAN:+"$UNISCOPE_ASAN"}; do
 	# One of each kind of error by default: unit unwind has the others, of memory that is made up.
-	modes tcg "${UNISCOPE_ALL:+every }cycle descend unmapped data long recursive flip huge scribble"
+	modes tcg "${UNISCOPE_ALL:+every }cycle unmapped recursive flip huge scribble"
 	# If rows say where the caller is, rbp is not even looked at.
-	for mode in $(by_default 'cycle long' 'cycle unmapped data long'); do
+	for mode in $(by_default 'long' 'cycle unmapped data long'); do
 		check "$mode under tcg, by call frame information: root" \
 			hostile cfi,fp,scan tcg "$mode" 1 root
 	done
 	check 'scanning under tcg: ends' hostile fp,scan tcg all 1 \
 		'loop?' 'bad-pointer?' 'bad-pc?' 'fault?' 'limit?'
 	case $accels in
-	*kvm*) modes kvm "$(by_default 'flip scribble' 'misaligned flip scribble')" ;;
+	*kvm*) modes kvm "$(by_default 'scribble' 'misaligned flip scribble')" ;;
 	*) ;; # finish says so
 	esac
 done

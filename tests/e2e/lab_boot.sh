@@ -92,7 +92,7 @@ done
 
 # The other machines, a CPU without 1 GiB pages, more RAM than we use, other stacks.
 for machine in pc q35; do
-	for app in hostile idle shares smp threads; do
+	for app in $(by_default 'shares smp' 'hostile idle shares smp threads'); do
 		boots 33 "$app-gcc-fp" "$small" --accel tcg --machine $machine --smp 2
 	done
 done
@@ -177,10 +177,11 @@ share crunch_a 59.8 60.2
 counted=
 
 if can kvm; then
-	for app in calls1 calls2 deep demo gaps idle leaf shares smp threads; do
+	# By default those that no other test boots under KVM.
+	for app in $(by_default 'gaps threads' 'calls1 calls2 deep demo gaps idle leaf shares smp threads'); do
 		boots 33 "$app-gcc-fp" 'rounds=1 inner=2' --accel kvm --smp 2
 	done
-	for machine in pc q35; do
+	for machine in $(by_default q35 'pc q35'); do
 		boots 33 smp-clang-nofp 'rounds=1' --accel kvm --machine $machine --smp 2
 		boots 33 idle-clang-fp 'rounds=20' --accel kvm --machine $machine
 	done
