@@ -193,7 +193,26 @@ def modes(tree, counts):
     return bad + same('executions', b['executions'] == a['executions'], True)
 
 
+def totals_of(info):
+    """Of each file, the sums that a report shows must be those of its lines and functions."""
+    wrong, seen = 0, {}
+    for line in open(info):
+        key, _, rest = line.strip().partition(':')
+        if key in ('FNDA', 'DA'):
+            count = int(rest.split(',')[key == 'DA'])
+            seen.setdefault(key, []).append(count != 0)
+        elif key in ('FNF', 'LF'):
+            wrong += same(key, int(rest), len(seen.get({'FNF': 'FNDA', 'LF': 'DA'}[key], [])))
+        elif key in ('FNH', 'LH'):
+            wrong += same(key, int(rest), sum(seen.get({'FNH': 'FNDA', 'LH': 'DA'}[key], [])))
+        elif key == 'end_of_record':
+            seen = {}
+    return wrong
+
+
 def lines(info, gcov):
+    if totals_of(info):
+        return 1
     own, inside = {}, False
     for line in open(info):
         if line.startswith('SF:'):
