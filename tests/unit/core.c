@@ -13,6 +13,7 @@
 #include "../support/core_case.h"
 #include "base/checked.h"
 #include "mem/as.h"
+#include "backend/core/elf.h"
 #include "backend/core/file.h"
 
 static const struct made_vcpu one = { .rip = 0xffffffff80201234,
@@ -467,9 +468,27 @@ static void test_target(void **state)
 	(void)unlink(path);
 }
 
+/* A name is as long as the note says, and no longer. */
+static void names_of_notes(void **state)
+{
+	static const uint8_t raw[] = "\5\0\0\0\4\0\0\0\1\0\0\0CORE\0\0\0\0abcd";
+	struct uni_cursor c = uni_cursor_make(raw, sizeof(raw) - 1);
+	struct uni_core_note n = { 0 };
+
+	assert_true(uni_core_note_next(&c, &n));
+	assert_int_equal(n.name_size, 5);
+	assert_int_equal(n.size, 4);
+	assert_memory_equal(n.desc, "abcd", 4);
+	assert_true(uni_core_note_is(&n, "CORE", 1));
+	assert_false(uni_core_note_is(&n, "COR", 1));
+	assert_false(uni_core_note_is(&n, "CORE", 2));
+	assert_false(uni_core_note_next(&c, &n));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_of_notes),
 		cmocka_unit_test_setup_teardown(test_qemu, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_qemu_paging, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_cut_off, set_up, tear_down),
