@@ -194,12 +194,7 @@ static bool add_tree(struct uni_annotating *x, struct call *v, size_t nr)
 static int add_trace(
 	const struct uni_annotating_args *args, struct uni_annotating *x, struct uni_err *err)
 {
-	struct uni_trace_args targs = { .guest = args->src.guest,
-		.from = args->src.from,
-		.to = args->src.to,
-		.to_given = args->src.to_given,
-		.cpu = (uint64_t)args->src.build.filter.vcpu,
-		.cpu_given = args->src.build.filter.vcpu >= 0 };
+	struct uni_trace_args targs = { .guest = args->src.guest, .part = args->src.part };
 	_cleanup_free_ struct call *v = NULL;
 	struct uni_call_tree tree = { 0 };
 	struct uni_trace_open t;
@@ -264,8 +259,11 @@ static int add_exact(
 	_cleanup_free_ struct uni_exact_insn *insn = NULL;
 	struct uni_exact *e = NULL;
 	size_t nr = 0;
-	int rc = uni_exact_load(uni_recording_path(x->s.rec), x->a.guest, &e, err);
+	int rc;
 
+	if (args->src.part.vcpu_given)
+		return uni_err_set(err, UNI_EUSAGE, "exact counts are those of all vCPUs together");
+	rc = uni_exact_load(uni_recording_path(x->s.rec), x->a.guest, &e, err);
 	if (rc != 0)
 		return rc;
 	x->a.of = UNI_ANNOTATE_EXACT;

@@ -47,6 +47,24 @@ void uni_call_threads_set(const struct uni_call_threads *t, struct uni_calls_fil
 	filter->nr_thread = t->ids.nr;
 }
 
+int uni_call_part(const struct uni_part *part, const struct uni_trace_input *in, uint64_t begin_ns,
+	struct uni_calls_filter *filter, struct uni_err *err)
+{
+	int rc = uni_part_check(part, err);
+
+	if (rc != 0)
+		return rc;
+	if (part->vcpu_given && part->vcpu >= in->info.nr_cpus)
+		return uni_err_set(err, UNI_ENOENT, "the trace has CPUs 0 to %u, no CPU %" PRIu64,
+			in->info.nr_cpus - 1, part->vcpu);
+	if (part->vcpu_given)
+		filter->cpu = (int64_t)part->vcpu;
+	uni_part_window(part, begin_ns, &filter->from_ns, &filter->to_ns);
+	if (filter->to_ns == 0)
+		filter->to_ns = UINT64_MAX;
+	return 0;
+}
+
 void uni_call_threads_free(struct uni_call_threads *t)
 {
 	uni_vec_free(&t->ids);

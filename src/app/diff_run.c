@@ -95,12 +95,7 @@ static int read_calls(const struct uni_source_args *args, bool count, struct uni
 	const struct uni_profile_calls_watch watch = { .ctx = &c, .added = collect_call };
 	struct uni_profile_calls added = { 0 };
 	struct uni_call_source *s = NULL;
-	int rc;
-
-	if (args->from != 0 || args->to_given)
-		return uni_err_set(err, UNI_EUSAGE,
-			"--from and --to are for samples and exits, and these are calls");
-	rc = uni_call_source_open(args, &s, err);
+	int rc = uni_call_source_open(args, &s, err);
 	if (rc == 0)
 		rc = uni_call_profile_make(
 			uni_call_source_get(s), count, false, &watch, ret, &added, err);

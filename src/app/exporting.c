@@ -200,6 +200,11 @@ static int open_calls(struct uni_exporting *x, struct one *o, struct uni_err *er
 		rc = uni_err_set(err, UNI_ENOTSUP,
 			"%s shows threads and promises together: --thread cannot choose among them",
 			o->e->name);
+	if (rc == 0 && uni_part_has_time(&x->src.part) && is_of_promises(o->e))
+		rc = uni_err_set(err, UNI_ENOTSUP,
+			"%s shows all threads and promises: --from and --to cannot choose among "
+			"them",
+			o->e->name);
 	if (rc == 0 && only_calls(x, o))
 		rc = uni_calls_args_check(&x->src, err);
 	if (rc == 0)
@@ -282,7 +287,8 @@ static int open_promises(struct uni_exporting *x, struct one *o, struct uni_err 
 	int rc = 0;
 
 	if ((o->e->needs & UNI_TAKES_ALL) == 0 || (o->e->needs & UNI_TAKES_PROMISES) == 0 ||
-		o->by != NULL || x->src.exits != NULL || x->before != NULL || x->src.thread != NULL)
+		o->by != NULL || x->src.exits != NULL || x->before != NULL ||
+		x->src.thread != NULL || uni_part_has_time(&x->src.part))
 		return 0;
 	if (x->promises == NULL && ((x->s.rec != NULL && has_trace(x)) || has_promises_only(x))) {
 		x->promises = uni_promise_builder_create();
@@ -373,11 +379,12 @@ static void say_left(const struct uni_exporting *x, const struct one *o)
 	if (i != NULL && i->lost != NULL && o->view.promises == NULL && o->view.timeline == NULL &&
 		o->view.profile == x->s.profile)
 		uni_note("%s: %s", x->src.path, i->lost);
-	if (o->view.timeline != NULL && x->src.thread != NULL && o->by == NULL &&
+	if (o->view.timeline != NULL && o->by == NULL &&
+		(x->src.thread != NULL || uni_part_has_time(&x->src.part)) &&
 		(o->e->needs & UNI_TAKES_PROMISES) != 0)
-		uni_note("%s: threads and promises of the trace are not in it: --thread chooses "
-			 "among calls",
-			o->e->name);
+		uni_note("%s: threads and promises of the trace are not in it: %s chooses among "
+			 "calls",
+			o->e->name, x->src.thread != NULL ? "--thread" : "--from or --to");
 	if (x->src.exits != NULL || x->before != NULL || x->calls != NULL)
 		return;
 	if (o->view.profile != NULL && o->view.timeline == NULL && o->by == NULL && has_trace(x))

@@ -100,56 +100,6 @@ static int choose_guest(
 	return rc;
 }
 
-/* Number of vCPUs of the selected guest, or the highest of all guests. */
-static uint32_t nr_vcpus(const struct uni_source_args *args, const struct uni_recording *rec)
-{
-	uint32_t nr = 0;
-
-	for (uint32_t i = 0; i < uni_recording_nr_guests(rec); i++) {
-		if (args->build.filter.guest < 0 || args->build.filter.guest == i)
-			nr = uni_max(nr, uni_recording_guest(rec, i).meta->nr_vcpus);
-	}
-	return nr;
-}
-
-/* Refuses options that do not fit this session. */
-static int check_session_args(
-	const struct uni_source_args *args, const struct uni_recording *rec, struct uni_err *err)
-{
-	uint32_t nr = nr_vcpus(args, rec);
-
-	if (args->diff)
-		return uni_err_set(err, UNI_EUSAGE,
-			"--diff is for folded input with two counts a line, and %s is a session",
-			args->path);
-	if (args->build.filter.vcpu < (int64_t)nr)
-		return 0;
-	if (nr == 1)
-		return uni_err_set(err, UNI_EINVAL, "this session has 1 vCPU (0)");
-	return uni_err_set(err, UNI_EINVAL, "this session has %" PRIu32 " vCPUs (0 to %" PRIu32 ")",
-		nr, nr - 1);
-}
-
-/* --from, --to: the next ns is the end, as 0 would be none. */
-static int choose_time(
-	struct uni_source_args *args, const struct uni_recording *rec, struct uni_err *err)
-{
-	const double most = 1e9; /* s */
-
-	if (args->from == 0 && !args->to_given)
-		return 0;
-	if (!(args->from >= 0) || args->from > most ||
-		(args->to_given && (!(args->to > args->from) || args->to > most)))
-		return uni_err_set(err, UNI_EUSAGE,
-			"--from and --to are seconds from 0 on, and --to is after --from");
-	if (uni_recording_meta(rec)->aggregate)
-		return uni_err_set(err, UNI_EUSAGE,
-			"--from and --to need times, and %s has counts without", args->path);
-	args->build.from_ns = (uint64_t)(args->from * 1e9);
-	args->build.to_ns = args->to_given ? uni_max((uint64_t)(args->to * 1e9), (uint64_t)1) : 0;
-	return 0;
-}
-
 /* --exits[=count|time] */
 static int choose_what(
 	struct uni_source_args *args, const struct uni_recording *rec, struct uni_err *err)
@@ -238,12 +188,14 @@ static int open_session(struct uni_source_args *args, const struct uni_input *in
 
 	if (rc == 0)
 		rc = choose_guest(args, s->rec, err);
-	if (rc == 0)
-		rc = check_session_args(args, s->rec, err);
+	if (rc == 0 && args->diff)
+		rc = uni_err_set(err, UNI_EUSAGE,
+			"--diff is for folded input with two counts a line, and %s is a session",
+			args->path);
 	if (rc == 0)
 		rc = choose_what(args, s->rec, err);
 	if (rc == 0)
-		rc = choose_time(args, s->rec, err);
+		rc = uni_part_choose(&args->part, s->rec, &args->build.filter, err);
 	if (rc == 0)
 		rc = choose_threads(args, s, err);
 	if (rc != 0)
@@ -282,10 +234,10 @@ int uni_source_check_import(const struct uni_source_args *args, struct uni_err *
 		{ args->on_cpu, "--on-cpu" },
 		{ args->off_cpu, "--off-cpu" },
 		{ args->all_time, "--all-time" },
-		{ args->from != 0, "--from" },
-		{ args->to_given, "--to" },
+		{ args->part.from != 0, "--from" },
+		{ args->part.to_given, "--to" },
 		{ args->build.per_thread, "--per-thread" },
-		{ args->build.filter.vcpu >= 0, "--vcpu" },
+		{ args->part.vcpu_given, "--vcpu" },
 		{ args->build.per_vcpu, "--per-vcpu" },
 	};
 

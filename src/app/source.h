@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "app/input.h"
 #include "app/options.h"
+#include "app/part.h"
 #include "format/import.h"
 #include "profile/build.h"
 #include "recording/recording.h"
@@ -47,12 +48,10 @@ struct uni_source_args {
 	 * only a trace, this is always so.
 	 */
 	bool calls_too;
-	double from, to; /* seconds since the first sample; to is heeded if to_given */
-	bool to_given;
+	struct uni_part part;
 	bool on_cpu, all_time, off_cpu; /* the time that counts; none: the guest's time on a CPU */
 	bool every;			/* like all_time, for a caller that selects parts itself */
-	struct uni_build_opts
-		build; /* filter.guest and .threads, .on_cpu, .off_cpu are set from the above */
+	struct uni_build_opts build;	/* of its filter, what the above chooses is set */
 };
 
 /* How a file that is no session is read. */
@@ -61,16 +60,6 @@ struct uni_source_args {
 		0, "input-format", UNI_OPT_STR, &(format), "FORMAT",                      \
 			"the format of FILE, if it is not a session (default: detected)", \
 			UNI_WORDS_IMPORTERS, NULL, __VA_ARGS__                            \
-	}
-
-/* A part of a session's time, for commands that show nothing but profiles and exits. */
-#define UNI_TIME_OPTIONS(a)                                                                   \
-	{ 0, "from", UNI_OPT_DOUBLE, &(a).from, "SECONDS",                                    \
-		"only samples and exits from this time on, counted from the first one", NULL, \
-		NULL },                                                                       \
-	{                                                                                     \
-		0, "to", UNI_OPT_DOUBLE, &(a).to, "SECONDS", "only until here", NULL,         \
-			&(a).to_given                                                         \
 	}
 
 /* Option entries of all commands that show a session; `a` is a struct uni_source_args. */
@@ -87,6 +76,7 @@ struct uni_source_args {
 			"only threads that were on no vCPU: what each waits for, below its name " \
 			"(record --threads)",                                                     \
 			NULL, NULL },                                                             \
+		UNI_PART_OPTIONS((a).part),                                                       \
 		{ 0, "thread", UNI_OPT_STR, &(a).thread, "NAME",                                  \
 			"only threads whose name matches; * and ? stand for any text", NULL,      \
 			NULL },                                                                   \

@@ -155,9 +155,7 @@ static int read_session(struct input *in, const char *path, struct uni_err *err)
 		.symbols = in->a->symbols,
 		.debug_dirs = in->a->debug_dirs,
 		.threads = in->a->threads,
-		.from = in->a->from,
-		.to = in->a->to,
-		.to_given = in->a->to_given,
+		.part = in->a->part,
 		.mangled = true };
 	struct uni_trace_open t;
 	int rc = uni_trace_open(path, &args, &t, err);

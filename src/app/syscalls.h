@@ -5,13 +5,15 @@
 #define UNI_APP_SYSCALLS_H
 
 #include "app/options.h"
+#include "app/part.h"
 #include "syscalls/source.h"
 
 struct uni_syscalls_args {
 	const char *image, *guest, *symbols, *arch, *save, *qmp;
 	struct uni_opt_list debug_dirs, threads, prefixes;
-	double duration, from, to, wait;
-	bool to_given, quiet, pieces;
+	struct uni_part part;
+	double duration, wait;
+	bool quiet, pieces;
 	uint64_t string_max;
 	const struct uni_sysc_filter *filter;
 	/* The lines of a guest are written while it is recorded. NULL: only the log is wanted. */

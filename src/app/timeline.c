@@ -160,6 +160,27 @@ static int choose_threads(
 	return rc == 0 ? 0 : uni_err_set(err, (enum uni_errcode) - rc, "%s", why.msg);
 }
 
+/* Samples of the same session choose the time of both. */
+static int choose_part(
+	const struct uni_source_args *args, struct uni_call_source *s, struct uni_err *err)
+{
+	const struct uni_trace_input *in = uni_tinput_get(s->input);
+	struct uni_sample_filter samples = UNI_FILTER_ALL;
+	struct uni_part time = args->part;
+	int rc;
+
+	if (!s->has_samples)
+		return uni_call_part(&args->part, in, uni_trace_begin_ns(in), &s->filter, err);
+	time.vcpu_given = false;
+	rc = uni_part_choose(&time, s->rec, &samples, err);
+	if (rc != 0)
+		return rc;
+	s->filter.cpu = args->part.vcpu_given ? (int64_t)args->part.vcpu : -1;
+	s->filter.from_ns = samples.from_ns;
+	s->filter.to_ns = samples.to_ns != 0 ? samples.to_ns : UINT64_MAX;
+	return 0;
+}
+
 static int check_session(
 	const struct uni_source_args *args, struct uni_call_source *s, struct uni_err *err)
 {
@@ -193,7 +214,9 @@ static int open_session(const struct uni_source_args *args, const struct uni_inp
 		uni_note("%s: addresses stay without names (--symbols can give some)",
 			guest.symtab_problem != NULL ? guest.symtab_problem : s->path);
 	s->filter = (struct uni_calls_filter)UNI_CALLS_ALL;
-	s->filter.cpu = args->build.filter.vcpu;
+	rc = choose_part(args, s, err);
+	if (rc != 0)
+		return rc;
 	/* Else the last one that came would have its CPU until a chosen one comes back. */
 	s->filter.switches = true;
 	rc = choose_threads(args, s, err);

@@ -47,7 +47,7 @@ static int set_last(struct uni_trace_open *t, const struct uni_trace_args *a, st
 {
 	uint64_t last_ns, end_ns = uni_trace_end_ns(t->in);
 
-	if (a->from > 0 || a->to_given || !parse_time(a->last, &last_ns))
+	if (uni_part_has_time(&a->part) || !parse_time(a->last, &last_ns))
 		return uni_err_set(err, UNI_EUSAGE,
 			"--last takes a time such as 10ms, and neither --from nor --to with it");
 	/* 0 would be no window at all. */
@@ -57,34 +57,20 @@ static int set_last(struct uni_trace_open *t, const struct uni_trace_args *a, st
 
 static int set_filter(struct uni_trace_open *t, const struct uni_trace_args *a, struct uni_err *err)
 {
+	int rc;
+
 	t->filter = (struct uni_calls_filter)UNI_CALLS_ALL;
 	t->filter.function = a->function;
 	t->begin_ns = uni_trace_begin_ns(t->in);
-	if (a->from < 0 || a->from > SECONDS_MAX || a->to < 0 || a->to > SECONDS_MAX ||
-		(a->to_given && a->to < a->from))
-		return uni_err_set(err, UNI_EUSAGE,
-			"--from and --to take seconds since the trace's first event, in order");
-	if (a->from > 0)
-		t->filter.from_ns = t->begin_ns + (uint64_t)(a->from * 1e9);
-	if (a->to_given)
-		t->filter.to_ns = t->begin_ns + (uint64_t)(a->to * 1e9);
-	if (a->cpu_given && a->cpu >= t->in->info.nr_cpus)
-		return uni_err_set(err, UNI_ENOENT, "the trace has CPUs 0 to %u, no CPU %" PRIu64,
-			t->in->info.nr_cpus - 1, a->cpu);
-	if (a->cpu_given)
-		t->filter.cpu = (int64_t)a->cpu;
-	if (a->last != NULL) {
-		int rc = set_last(t, a, err);
-
-		if (rc != 0)
-			return rc;
-	}
-	for (size_t i = 0; i < a->threads.items.nr; i++) {
-		int rc = uni_call_threads_add(&t->threads, t->in, a->threads.items.v[i], err);
-
-		if (rc != 0)
-			return rc;
-	}
+	rc = uni_call_part(&a->part, t->in, t->begin_ns, &t->filter, err);
+	if (rc != 0)
+		return rc;
+	if (a->last != NULL)
+		rc = set_last(t, a, err);
+	for (size_t i = 0; rc == 0 && i < a->threads.items.nr; i++)
+		rc = uni_call_threads_add(&t->threads, t->in, a->threads.items.v[i], err);
+	if (rc != 0)
+		return rc;
 	uni_call_threads_set(&t->threads, &t->filter);
 	return 0;
 }

@@ -6,33 +6,28 @@
 #include "app/call_threads.h"
 #include "app/input.h"
 #include "app/options.h"
+#include "app/part.h"
 #include "recording/call_input.h"
 #include "trace/calls.h"
 
 struct uni_trace_args {
 	const char *guest, *symbols, *function;
 	struct uni_opt_list threads, debug_dirs;
-	double from, to;  /* seconds of the trace */
+	struct uni_part part;
 	const char *last; /* "10ms": only this time before its end */
-	uint64_t cpu;
-	bool to_given, cpu_given, mangled;
+	bool mangled;
 };
 
 #define UNI_TRACE_OPTIONS(a)                                                                    \
 	{ 0, "guest", UNI_OPT_STR, &(a).guest, "N|NAME",                                        \
 		"this guest, of a session with several (default: the first that was traced)",   \
 		NULL, NULL },                                                                   \
-		{ 0, "from", UNI_OPT_DOUBLE, &(a).from, "SECONDS",                              \
-			"only from this time on, counted from the first event", NULL, NULL },   \
-		{ 0, "to", UNI_OPT_DOUBLE, &(a).to, "SECONDS", "only until here", NULL,         \
-			&(a).to_given },                                                        \
+		UNI_PART_OPTIONS((a).part),                                                     \
 		{ 0, "last", UNI_OPT_STR, &(a).last, "TIME",                                    \
 			"only this time before the last event: \"10ms\", "                      \
 			"\"250us\", \"2s\"; what happened before a trigger froze "              \
 			"the rings, or the guest died",                                         \
 			NULL, NULL },                                                           \
-		{ 0, "cpu", UNI_OPT_U64, &(a).cpu, "N", "only this CPU of the guest", NULL,     \
-			&(a).cpu_given },                                                       \
 		{ 0, "thread", UNI_OPT_LIST, &(a).threads, "NAME|NUMBER",                       \
 			"only threads whose name matches (* and ? stand for any text), or of "  \
 			"this number; may be given several times",                              \

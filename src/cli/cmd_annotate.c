@@ -8,8 +8,7 @@
 static struct {
 	struct uni_annotating_args args;
 	struct uni_opt_list source;
-	uint64_t vcpu;
-	bool vcpu_given, json;
+	bool json;
 } o;
 
 static const struct uni_opt *list_annotate_options(void)
@@ -22,10 +21,9 @@ static const struct uni_opt *list_annotate_options(void)
 			"may be given several times",
 			"FILE", NULL },
 		UNI_DEBUG_DIR_OPTION(o.args.src.debug_dirs),
-		UNI_TIME_OPTIONS(o.args.src),
+		UNI_PART_OPTIONS(o.args.src.part),
 		{ 0, "guest", UNI_OPT_STR, &o.args.src.guest, "N|NAME",
 			"only this guest, of a session with several", NULL, NULL },
-		{ 0, "vcpu", UNI_OPT_U64, &o.vcpu, "N", "only this vCPU", NULL, &o.vcpu_given },
 		{ 0, "thread", UNI_OPT_STR, &o.args.src.thread, "NAME",
 			"only threads whose name matches; * and ? stand for any text", NULL, NULL },
 		{ 0, "all-time", UNI_OPT_FLAG, &o.args.src.all_time, NULL,
@@ -69,10 +67,12 @@ static int run_annotate(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 	o.args.src.path = ctx->operands[0];
 	o.args.function = ctx->operands[1];
-	if (o.vcpu_given)
-		o.args.src.build.filter.vcpu = (int64_t)uni_min(o.vcpu, (uint64_t)INT64_MAX);
 	rc = uni_annotating_open(&o.args, &x, err);
 	if (rc == 0) {
+		if (!(x.a.total > 0) && x.a.calls == 0)
+			uni_note("%s has no %s of %s", o.args.src.path,
+				x.a.of == UNI_ANNOTATE_CALLS ? "calls" : uni_annotation_unit(&x.a),
+				x.a.code.name);
 		rc = print_annotation(&x, err);
 		uni_annotating_close(&x);
 	}

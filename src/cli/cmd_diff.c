@@ -23,8 +23,8 @@ enum {
 static struct {
 	struct uni_diffing_args args;
 	double threshold, tolerance;
-	uint64_t max_rows, vcpu;
-	bool vcpu_given, json, all;
+	uint64_t max_rows;
+	bool json, all;
 	bool print_tree;
 	const char *output;
 	struct uni_opt_list fail_if;
@@ -68,10 +68,9 @@ static const struct uni_opt *list_diff_options(void)
 			"coloured",
 			"FILE", NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON (docs/diff.md)", NULL, NULL },
-		{ 0, "vcpu", UNI_OPT_U64, &o.vcpu, "N", "only this vCPU", NULL, &o.vcpu_given },
 		{ 0, "guest", UNI_OPT_STR, &o.args.src.guest, "N|NAME",
 			"only this guest, of a session with several", NULL, NULL },
-		UNI_TIME_OPTIONS(o.args.src),
+		UNI_PART_OPTIONS(o.args.src.part),
 		{ 0, "thread", UNI_OPT_STR, &o.args.src.thread, "NAME",
 			"only threads whose name matches; * and ? stand for any text", NULL, NULL },
 		{ 's', "symbols", UNI_OPT_STR, &o.args.src.symbols, "FILE",
@@ -310,8 +309,6 @@ static int run_diff(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		.tolerance = o.tolerance / 100 };
 	if (rc == 0)
 		rc = parse_conditions(&limits, err);
-	if (o.vcpu_given)
-		o.args.src.build.filter.vcpu = (int64_t)uni_min(o.vcpu, (uint64_t)INT64_MAX);
 	if (rc == 0)
 		rc = uni_diffing_open(&o.args, &x, err);
 	if (rc == 0)

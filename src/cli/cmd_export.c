@@ -19,8 +19,7 @@ static struct {
 	struct uni_exporting x;
 	const char *format, *output, *all;
 	struct uni_opt_list set;
-	uint64_t vcpu;
-	bool vcpu_given, list;
+	bool list;
 } o;
 
 static const struct uni_opt *list_export_options(void)
@@ -39,7 +38,7 @@ static const struct uni_opt *list_export_options(void)
 			"an option of the format, such as title=... of svg; may be given several "
 			"times",
 			NULL, NULL },
-		UNI_INPUT_FORMAT_OPTION(o.x.src.format, .old_name = "from"),
+		UNI_INPUT_FORMAT_OPTION(o.x.src.format),
 		{ 0, "diff", UNI_OPT_FLAG, &o.x.src.diff, NULL,
 			"folded input has two counts a line: draw the difference", NULL, NULL },
 		{ 0, "before", UNI_OPT_STR, &o.x.before, "FILE",
@@ -53,7 +52,6 @@ static const struct uni_opt *list_export_options(void)
 		UNI_NAMING_OPTIONS(o.x.src.build.naming),
 		{ 0, "per-vcpu", UNI_OPT_FLAG, &o.x.src.build.per_vcpu, NULL,
 			"one tree below each vCPU", NULL, NULL },
-		{ 0, "vcpu", UNI_OPT_U64, &o.vcpu, "N", "only this vCPU", NULL, &o.vcpu_given },
 		UNI_SOURCE_OPTIONS(o.x.src),
 		{ 0, "exits", UNI_OPT_MAYBE, &o.x.src.exits, "[=count|time]",
 			"write VM exits instead of samples: by their number "
@@ -224,8 +222,6 @@ static int run_export(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (o.all == NULL && e == NULL)
 		return UNI_EXIT_USAGE;
 	x->src.path = ctx->operands[0];
-	if (o.vcpu_given)
-		x->src.build.filter.vcpu = (int64_t)uni_min(o.vcpu, (uint64_t)INT64_MAX);
 	rc = o.all != NULL ? write_all(x, err) : write_one(x, e, err);
 	uni_exporting_close(x);
 	return uni_exit_of(rc);

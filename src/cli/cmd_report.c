@@ -19,9 +19,9 @@
 
 static struct {
 	struct uni_source_args src;
-	uint64_t functions, vcpu, depth;
+	uint64_t functions, depth;
 	double min_percent;
-	bool tree, per_vcpu, json, vcpu_given;
+	bool tree, per_vcpu, json;
 	struct uni_page_args page;
 } o;
 
@@ -59,9 +59,7 @@ static const struct uni_opt *list_report_options(void)
 			NULL, NULL },
 		{ 0, "per-vcpu", UNI_OPT_FLAG, &o.per_vcpu, NULL,
 			"a line for each vCPU, and one tree below each", NULL, NULL },
-		{ 0, "vcpu", UNI_OPT_U64, &o.vcpu, "N", "only this vCPU", NULL, &o.vcpu_given },
 		UNI_SOURCE_OPTIONS(o.src),
-		UNI_TIME_OPTIONS(o.src),
 		{ 's', "symbols", UNI_OPT_STR, &o.src.symbols, "FILE",
 			"names from this ELF, .usym or table in text instead of "
 			"the session's own. A table is the output of nm, objdump "
@@ -135,10 +133,11 @@ static int print_report(const struct uni_source *s, struct uni_err *err)
 		return rc;
 	if (s->rec != NULL)
 		uni_quality_print(s->rec, &o.src.build.filter, out);
-	if (o.src.to_given)
-		uni_sink_printf(out, "part       %g s to %g s only\n", o.src.from, o.src.to);
-	else if (o.src.from != 0)
-		uni_sink_printf(out, "part       %g s and later only\n", o.src.from);
+	if (o.src.part.to_given)
+		uni_sink_printf(
+			out, "part       %g s to %g s only\n", o.src.part.from, o.src.part.to);
+	else if (o.src.part.from != 0)
+		uni_sink_printf(out, "part       %g s and later only\n", o.src.part.from);
 	if (o.functions != 0)
 		text.min_percent = 0;
 	/* A table of nothing but such addresses would look like its profile. */
@@ -260,9 +259,7 @@ static int run_report(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	o.src.path = newest != NULL ? newest : ctx->operands[0];
 	o.src.build.per_vcpu = o.per_vcpu;
 	o.src.no_profile = o.src.exits != NULL && (o.json || !o.tree);
-	if (o.vcpu_given)
-		o.src.build.filter.vcpu = (int64_t)uni_min(o.vcpu, (uint64_t)INT64_MAX);
-	if (o.page.output != NULL && (o.src.from != 0 || o.src.to_given))
+	if (o.page.output != NULL && uni_part_has_time(&o.src.part))
 		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
 			"--from and --to are not for --html: a time is chosen in the page"));
 	if (o.page.output != NULL)

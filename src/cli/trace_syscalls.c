@@ -85,10 +85,7 @@ static const struct uni_opt *list_trace_syscalls_options(void)
 			"x86_64 aarch64", NULL },
 		{ 0, "guest", UNI_OPT_STR, &o.a.guest, "N|NAME",
 			"SESSION: show this guest of several", NULL, NULL },
-		{ 0, "from", UNI_OPT_DOUBLE, &o.a.from, "SECONDS",
-			"SESSION: only from this time on", NULL, NULL },
-		{ 0, "to", UNI_OPT_DOUBLE, &o.a.to, "SECONDS", "SESSION: only until this time",
-			NULL, &o.a.to_given },
+		UNI_PART_OPTIONS(o.a.part),
 		{ 0, "thread", UNI_OPT_LIST, &o.a.threads, "NAME|NUMBER",
 			"SESSION: only threads whose name matches, or with this "
 			"number; may be given several times",

@@ -28,9 +28,7 @@ struct uni_builder {
 	struct guest *guest;
 	uint32_t nr_guests;
 	UNI_VEC(uint32_t) frames;
-	uint64_t first_ns;
 	struct uni_build_read read;
-	bool any;
 };
 
 static bool push_built_frame(struct uni_builder *b, uint32_t frame)
@@ -78,19 +76,6 @@ const char *uni_state_frame(unsigned state)
 	default:
 		return NULL;
 	}
-}
-
-static bool is_wanted_sample(struct uni_builder *b, const struct uni_sample *s)
-{
-	uint64_t since;
-
-	if (!b->any) {
-		b->first_ns = s->t_ns;
-		b->any = true;
-	}
-	since = s->t_ns - b->first_ns;
-	return since >= b->opts->from_ns && (b->opts->to_ns == 0 || since < b->opts->to_ns) &&
-	       uni_sample_passes(&b->opts->filter, s);
 }
 
 /* The frames above the guest's own ones. */
@@ -163,7 +148,7 @@ int uni_builder_add(struct uni_builder *b, const struct uni_sample *s)
 	int rc;
 
 	b->read.samples++;
-	if (!is_wanted_sample(b, s))
+	if (!uni_sample_passes(&b->opts->filter, s))
 		return 0;
 	if (!push_chain(b, s))
 		return -UNI_ENOMEM;
@@ -217,7 +202,7 @@ static int add_exit(void *ctx, const struct uni_stream_exit *e)
 
 	if (__builtin_add_overflow(b->read.exits, e->weight, &b->read.exits))
 		b->read.exits = UINT64_MAX;
-	if (!is_wanted_sample(b, &chain))
+	if (!uni_sample_passes(&b->opts->filter, &chain))
 		return 0;
 	uni_exit_label(e, b->guest[e->guest].vmm, label);
 	(void)snprintf(leaf, sizeof(leaf), "[exit %s]", label);

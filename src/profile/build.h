@@ -42,7 +42,6 @@ struct uni_build_opts {
 	bool per_vcpu;			 /* a "vcpu N" frame below the root */
 	bool per_thread;		 /* a "thread NAME" frame below that */
 	struct uni_sample_filter filter; /* begin with UNI_FILTER_ALL */
-	uint64_t from_ns, to_ns;	 /* relative to the first sample; to 0 = end */
 	struct uni_naming naming;
 	bool mark_truncated; /* a "[truncated]" root frame under chains that did not end at their
 				root */

@@ -44,8 +44,6 @@ struct builder {
 	struct guest *guest;
 	uint32_t *slot; /* hash of a row -> its number + 1 */
 	size_t nr_slots;
-	uint64_t first_ns;
-	bool any;
 	struct uni_build_read read;
 };
 
@@ -148,17 +146,11 @@ static void add_to(struct sum *s, const struct uni_stream_exit *e)
 		s->length[class_of(host_ns / (double)e->weight)] += (double)e->weight;
 }
 
-static bool is_wanted_exit(struct builder *b, const struct uni_stream_exit *e)
+static bool is_wanted_exit(const struct builder *b, const struct uni_stream_exit *e)
 {
-	const struct uni_sample s = { .guest = e->guest, .vcpu = e->vcpu };
-	uint64_t since;
+	const struct uni_sample s = { .t_ns = e->t_ns, .guest = e->guest, .vcpu = e->vcpu };
 
-	if (!b->any)
-		b->first_ns = e->t_ns;
-	b->any = true;
-	since = e->t_ns - b->first_ns;
-	return since >= b->opts->from_ns && (b->opts->to_ns == 0 || since < b->opts->to_ns) &&
-	       uni_sample_passes(&b->opts->filter, &s);
+	return uni_sample_passes(&b->opts->filter, &s);
 }
 
 static int add_exit(void *ctx, const struct uni_stream_exit *e)

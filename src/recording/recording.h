@@ -170,9 +170,10 @@ struct uni_record_meta {
 
 /* Selects samples; a zeroed one selects only vCPU 0 of guest 0: begin with UNI_FILTER_ALL. */
 struct uni_sample_filter {
-	int64_t guest, vcpu; /* -1: all */
-	bool on_cpu;	     /* the guest's time on a CPU only: uni_state_is_guest() */
-	bool off_cpu;	     /* threads on no vCPU only */
+	int64_t guest, vcpu;	 /* -1: all */
+	bool on_cpu;		 /* the guest's time on a CPU only: uni_state_is_guest() */
+	bool off_cpu;		 /* threads on no vCPU only */
+	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC of the host; to_ns 0: no end */
 	const struct uni_thread_set *threads; /* these only; NULL: all, also samples of none */
 };
 

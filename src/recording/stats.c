@@ -284,6 +284,8 @@ bool uni_sample_passes(const struct uni_sample_filter *f, const struct uni_sampl
 
 	if (f->guest >= 0 && (uint64_t)f->guest != s->guest)
 		return false;
+	if (s->t_ns < f->from_ns || (f->to_ns != 0 && s->t_ns >= f->to_ns))
+		return false;
 	if (f->vcpu >= 0 && (off_cpu || (uint64_t)f->vcpu != s->vcpu))
 		return false;
 	if (f->threads != NULL && !uni_thread_set_has(f->threads, s->guest, s->thread))

@@ -91,6 +91,29 @@ as_babeltrace_says() {
 	[ "$want" -gt 0 ] && [ "$got" = "$want" ]
 }
 check "and each has the samples that babeltrace2 finds there" as_babeltrace_says
+# The same in exports, in annotate's and in diff's choice, by the same options; and for calls.
+exported() { "$U" export -f folded --all-time "$@" 2>/dev/null | awk '{ sum += $NF } END { print sum + 0 }'; }
+export_adds_up() { # SESSION SECONDS OPTION...
+	s=$1 at=$2
+	shift 2
+	first=$(exported --to "$at" "$@" "$s") rest=$(exported --from "$at" "$@" "$s") all=$(exported "$@" "$s")
+	echo "$first and $rest of $all"
+	[ "$first" -gt 0 ] && [ "$rest" -gt 0 ] && [ $((first + rest)) -eq "$all" ]
+}
+calls_add_up() { # a call across the moment is cut there, and has one part in each
+	first=$("$U" export -f folded --to 0.0005 t2.uniscope 2>err | awk '{ sum += $NF } END { print sum + 0 }')
+	rest=$("$U" export -f folded --from 0.0005 t2.uniscope 2>err | awk '{ sum += $NF } END { print sum + 0 }')
+	all=$("$U" export -f folded t2.uniscope 2>err | awk '{ sum += $NF } END { print sum + 0 }')
+	echo "$first and $rest of $all"
+	[ "$first" -gt 0 ] && [ "$rest" -gt 0 ] && [ $((first + rest)) -le $((all + 9)) ] && [ $((first + rest)) -ge $((all - 9)) ]
+}
+check "export --from and --to: the parts are the whole" export_adds_up s.uniscope 0.0001
+check "and of VM exits, from the same moment on" export_adds_up s.uniscope 0.0001 --exits
+check "and of the calls of a trace" calls_add_up
+check "diff --from: of calls as well" sh -c '"$1" diff --all --from 0.0005 t2.uniscope t2.uniscope >shown; [ $? -ne 2 ] && grep -q "traced functions" shown || { cat shown; false; }' sh "$U"
+check "mirage has all of the time" refused 1 'cannot choose among them' "$U" export -f mirage -o none.mirage --from 0.0001 t2.uniscope
+check "trace: --vcpu was --cpu" sh -c '"$1" trace report --vcpu 0 t2.uniscope >a && "$1" trace report --cpu 0 t2.uniscope >b 2>err && cmp a b && grep -q "old name: use --vcpu" err' sh "$U"
+check "a vCPU that is not there" refused 1 'vCPUs (0 to 1)' "$U" export -f folded --vcpu 7 s.uniscope
 check "and the report says so" sh -c '"$1" report --from 0.0001 s.uniscope | grep "part  *0.0001 s and later only"' sh "$U"
 check "--to before --from" refused 2 'to is after --from' "$U" report --from 2 --to 1 s.uniscope
 check "--from of folded stacks" refused 2 'from is for sessions' "$U" report --from 2 s.folded

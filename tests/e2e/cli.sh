@@ -81,7 +81,7 @@ hinted() { # HINT COMMAND...: works, with that line on stderr
 	"$@" >"$T/out" 2>"$T/err" && [ -s "$T/out" ] && [ "$(head -1 "$T/err")" = "uniscope: $hint" ] || { cat "$T/err"; return 1; }
 }
 printf 'main;a;b 10\nmain;a 5\nmain;c 85\n' >"$T/in.folded"
-check "an old name is understood" hinted '--from is an old name: use --input-format' "$U" export -f folded --from folded "$T/in.folded"
+check "an old name is understood" hinted '--functions is an old name: use --max' "$U" report --functions 5 "$T/in.folded"
 check "an old letter as well" hinted '-f is an old letter of --input-format, and means something else in other commands: use --input-format' \
 	sh -c '"$1" import -f folded "$2/in.folded" -o "$2/letter.uniscope" && ls "$2/letter.uniscope"' - "$U" "$T"
 printf 'function,tid,latency_us,latency_us_self\r\nf,1,5,5\r\n' >"$T/trace.csv"

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "app/part.h"
+
+#include <inttypes.h>
+
+#include "base/checked.h"
+
+#define SECONDS_MAX 1e9
+
+bool uni_part_has_time(const struct uni_part *p)
+{
+	return p->from != 0 || p->to_given;
+}
+
+int uni_part_check(const struct uni_part *p, struct uni_err *err)
+{
+	if (p->from >= 0 && p->from <= SECONDS_MAX &&
+		(!p->to_given || (p->to > p->from && p->to <= SECONDS_MAX)))
+		return 0;
+	return uni_err_set(
+		err, UNI_EUSAGE, "--from and --to are seconds from 0 on, and --to is after --from");
+}
+
+void uni_part_window(
+	const struct uni_part *p, uint64_t begin_ns, uint64_t *from_ret, uint64_t *to_ret)
+{
+	*from_ret = p->from > 0 ? begin_ns + (uint64_t)(p->from * 1e9) : 0;
+	*to_ret = p->to_given ? begin_ns + uni_max((uint64_t)(p->to * 1e9), (uint64_t)1) : 0;
+}
+
+static int take_sample(void *ctx, const struct uni_sample *s)
+{
+	*(uint64_t *)ctx = s->t_ns;
+	return 1;
+}
+
+static int take_exit(void *ctx, const struct uni_stream_exit *e)
+{
+	*(uint64_t *)ctx = e->t_ns;
+	return 1;
+}
+
+/* Highest number of vCPUs of the guests on show. */
+static uint32_t count_vcpus(const struct uni_recording *rec, int64_t guest)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < uni_recording_nr_guests(rec); i++) {
+		if (guest < 0 || guest == i)
+			nr = uni_max(nr, uni_recording_guest(rec, i).meta->nr_vcpus);
+	}
+	return nr;
+}
+
+static int choose_vcpu(const struct uni_part *p, const struct uni_recording *rec,
+	struct uni_sample_filter *filter, struct uni_err *err)
+{
+	uint32_t nr = count_vcpus(rec, filter->guest);
+
+	if (!p->vcpu_given)
+		return 0;
+	filter->vcpu = (int64_t)uni_min(p->vcpu, (uint64_t)INT64_MAX);
+	if (p->vcpu < nr)
+		return 0;
+	if (nr == 1)
+		return uni_err_set(err, UNI_EINVAL, "this session has 1 vCPU (0)");
+	return uni_err_set(err, UNI_EINVAL, "this session has %" PRIu32 " vCPUs (0 to %" PRIu32 ")",
+		nr, nr - 1);
+}
+
+int uni_part_choose(const struct uni_part *p, struct uni_recording *rec,
+	struct uni_sample_filter *filter, struct uni_err *err)
+{
+	uint64_t begin = 0;
+	int rc = choose_vcpu(p, rec, filter, err);
+
+	if (rc == 0)
+		rc = uni_part_check(p, err);
+	if (rc != 0 || !uni_part_has_time(p))
+		return rc;
+	if (uni_recording_meta(rec)->aggregate)
+		return uni_err_set(err, UNI_EUSAGE,
+			"--from and --to need times, and %s has counts without",
+			uni_recording_path(rec));
+	rc = uni_recording_each(rec, take_sample, &begin, NULL, err);
+	if (rc == 0)
+		rc = uni_recording_each_exit(rec, take_exit, &begin, NULL, err);
+	if (rc < 0)
+		return rc;
+	uni_part_window(p, begin, &filter->from_ns, &filter->to_ns);
+	return 0;
+}
