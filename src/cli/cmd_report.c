@@ -13,6 +13,7 @@
 #include "app/term.h"
 #include "app/unknown.h"
 #include "format/export.h"
+#include "format/json/view.h"
 #include "profile/copy.h"
 #include "profile/exits.h"
 #include "profile/text.h"
@@ -22,6 +23,7 @@ static struct {
 	uint64_t functions, depth;
 	double min_percent;
 	bool tree, per_vcpu, json;
+	struct uni_json_view view;
 	struct uni_page_args page;
 } o;
 
@@ -95,6 +97,18 @@ static const struct uni_opt *list_report_options(void)
 			"hidden at first)",
 			NULL, NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON (the json export format)",
+			NULL, NULL },
+		{ 0, "top", UNI_OPT_U64, &o.view.top, "N",
+			"with --json: a bounded answer, of the N largest functions and callees "
+			"(docs/formats/json.md; default 20 with one of the next two)",
+			NULL, NULL },
+		{ 0, "focus", UNI_OPT_STR, &o.view.focus, "FUNCTION",
+			"with --json: the callees of this function, wherever it is called, and its "
+			"callers",
+			NULL, NULL },
+		{ 0, "under", UNI_OPT_STR, &o.view.under, "HANDLE",
+			"with --json: only below the call chain with this handle, of an earlier "
+			"answer",
 			NULL, NULL },
 		UNI_OPT_FORCE,
 		UNI_OPT_END,
@@ -236,7 +250,8 @@ static int print_json(const struct uni_source *s, struct uni_err *err)
 
 	if (rc != 0)
 		return rc;
-	rc = e->write(&view, NULL, 0, out, err);
+	rc = o.view.top != 0 ? uni_json_view(s->profile, &o.view, out, err)
+			     : e->write(&view, NULL, 0, out, err);
 	if (rc != 0) {
 		uni_sink_abort(out);
 		return rc;
@@ -259,6 +274,11 @@ static int run_report(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	o.src.path = newest != NULL ? newest : ctx->operands[0];
 	o.src.build.per_vcpu = o.per_vcpu;
 	o.src.no_profile = o.src.exits != NULL && (o.json || !o.tree);
+	if ((o.view.focus != NULL || o.view.under != NULL) && o.view.top == 0)
+		o.view.top = 20;
+	if (o.view.top != 0 && (!o.json || o.src.exits != NULL))
+		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
+			"--top, --focus and --under choose a part of --json, without --exits"));
 	if (o.page.output != NULL && uni_part_has_time(&o.src.part))
 		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
 			"--from and --to are not for --html: a time is chosen in the page"));

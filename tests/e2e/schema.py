@@ -80,6 +80,10 @@ def documents():
         yield "session", name, session(name)
     for args in ["s.uniscope"], ["old"], ["--diff", "two"], ["--all-time", "s.uniscope"]:
         yield "profile", " ".join(args), output("report", "--json", *args)
+    yield "view", "root", output("report", "--json", "--top", "2", "s.uniscope")
+    below = output("report", "--json", "--top", "1", "old")["children"][0]["handle"]
+    yield "view", "under", output("report", "--json", "--top", "2", "--under", below, "old")
+    yield "view", "focus", output("report", "--json", "--focus", "a", "old")
     yield "exits", "s.uniscope", output("report", "--exits", "--json", "s.uniscope")
     yield "diff", "shares", output("diff", "--json", "--fail-if", "function a +2pp", "old", "new")
     yield "diff", "blocks", output("diff", "--json", "s.uniscope", "s.uniscope")

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/vec.h"
+#include "format/json/frame.h"
 #include "format/json/recording.h"
 #include "format/opts.h"
 
@@ -46,7 +47,7 @@ struct writer {
 	UNI_VEC(uint32_t) path;
 };
 
-static void put_value(struct uni_json *j, const char *key, double v)
+void uni_json_value(struct uni_json *j, const char *key, double v)
 {
 	uni_json_key(j, key);
 	if (v >= 0.0 && v == floor(v) && v < 9007199254740992.0)
@@ -71,29 +72,29 @@ static const char *kind_name(unsigned kind)
 	}
 }
 
-static void put_function(struct writer *w, const struct uni_func_row *row)
+void uni_json_function(
+	struct uni_json *j, const struct uni_profile *p, const struct uni_func_row *row)
 {
-	const struct uni_frame *f = uni_profile_get_frame(w->p, row->frame);
-	struct uni_json *j = &w->json;
+	const struct uni_frame *f = uni_profile_get_frame(p, row->frame);
 
 	uni_json_object(j);
-	uni_json_kv(str, j, "name", uni_profile_str(w->p, f->plain != 0 ? f->plain : f->name));
+	uni_json_kv(str, j, "name", uni_profile_str(p, f->plain != 0 ? f->plain : f->name));
 	uni_json_kv(str, j, "kind", kind_name(f->kind));
 	if (f->guess)
 		uni_json_kv(bool, j, "guess", true);
 	if (f->image != 0)
-		uni_json_kv(str, j, "image", uni_profile_str(w->p, f->image));
+		uni_json_kv(str, j, "image", uni_profile_str(p, f->image));
 	if (f->file != 0)
-		uni_json_kv(str, j, "file", uni_profile_str(w->p, f->file));
+		uni_json_kv(str, j, "file", uni_profile_str(p, f->file));
 	if (f->line != 0)
 		uni_json_kv(u64, j, "line", f->line);
 	if (f->addr != 0)
 		uni_json_kv(hex, j, "address", f->addr);
-	put_value(j, "self", row->self);
-	put_value(j, "total", row->total);
-	if (uni_profile_has_second(w->p)) {
-		put_value(j, "self2", row->self2);
-		put_value(j, "total2", row->total2);
+	uni_json_value(j, "self", row->self);
+	uni_json_value(j, "total", row->total);
+	if (uni_profile_has_second(p)) {
+		uni_json_value(j, "self2", row->self2);
+		uni_json_value(j, "total2", row->total2);
 	}
 	uni_json_object_end(j);
 }
@@ -116,9 +117,9 @@ static int put_stack(struct writer *w, uint32_t node)
 	for (size_t i = w->path.nr; i-- != 0;)
 		uni_json_u64(j, w->path.v[i]);
 	uni_json_array_end(j);
-	put_value(j, "value", self);
+	uni_json_value(j, "value", self);
 	if (uni_profile_has_second(w->p))
-		put_value(j, "value2", self2);
+		uni_json_value(j, "value2", self2);
 	uni_json_object_end(j);
 	return 0;
 }
@@ -134,15 +135,15 @@ static int put_document(struct writer *w, const struct uni_view *v, const struct
 	if (v->title != NULL)
 		uni_json_kv(str, j, "title", v->title);
 	uni_json_kv(str, j, "unit", uni_profile_unit(w->p));
-	put_value(j, "total", uni_profile_total(w->p));
+	uni_json_value(j, "total", uni_profile_total(w->p));
 	if (uni_profile_has_second(w->p))
-		put_value(j, "total2", uni_profile_total2(w->p, UNI_NODE_ROOT));
+		uni_json_value(j, "total2", uni_profile_total2(w->p, UNI_NODE_ROOT));
 	if (v->samples != NULL && !uni_recording_meta(v->samples)->aggregate)
 		uni_json_recording(j, v->samples, v->filter);
 	uni_json_key(j, "functions");
 	uni_json_array(j);
 	for (size_t i = 0; i < w->nr_rows; i++)
-		put_function(w, &w->rows[i]);
+		uni_json_function(j, w->p, &w->rows[i]);
 	uni_json_array_end(j);
 	if (o->stacks) {
 		uni_json_key(j, "stacks");
