@@ -358,6 +358,24 @@ int uni_page_report(
 	return rc;
 }
 
+int uni_page_compared(const struct uni_profile *tree, const struct uni_page_diff *diff,
+	const char *title, const char *output, struct uni_err *err)
+{
+	const struct uni_page_input in = {
+		.title = title, .version = UNISCOPE_VERSION, .profile = tree, .diff = diff
+	};
+	struct uni_sink *out;
+	int rc = uni_sink_open_file(output, &out, err);
+
+	if (rc != 0)
+		return rc;
+	rc = uni_page_write(&in, out, NULL, err);
+	if (rc == 0)
+		return uni_sink_close(out, err);
+	uni_sink_abort(out);
+	return rc;
+}
+
 int uni_page_build(struct uni_source_args *args, const char *title,
 	const struct uni_page_whole *whole, struct uni_strbuf *ret,
 	struct uni_page_store **store_ret, struct uni_err *err)

@@ -18,6 +18,9 @@ struct uni_page_args {
 /* Losses in FILE are reported on stderr. */
 int uni_page_report(
 	struct uni_source_args *args, const struct uni_page_args *page, struct uni_err *err);
+/* A comparison, as one page. */
+int uni_page_compared(const struct uni_profile *tree, const struct uni_page_diff *diff,
+	const char *title, const char *output, struct uni_err *err);
 /* The same as data for a page that is served; FILE may be open already (args->in). *store_ret: the
  * calls, if there are more than whole->calls, else NULL; the caller owns it. */
 struct uni_page_store;

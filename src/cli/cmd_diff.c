@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -6,6 +7,7 @@
 #include "base/strbuf.h"
 #include "app/cmd.h"
 #include "app/diffing.h"
+#include "app/page.h"
 #include "app/symbols.h"
 #include "format/export.h"
 #include "profile/text.h"
@@ -63,9 +65,9 @@ static const struct uni_opt *list_diff_options(void)
 		{ 't', "tree", UNI_OPT_FLAG, &o.print_tree, NULL,
 			"also print the call tree of both sides; * marks functions that changed",
 			NULL, NULL },
-		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE.svg",
-			"also draw a flame graph, in which only functions that changed are "
-			"coloured",
+		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE.html",
+			"also write a page, or with FILE.svg draw a flame graph, in which only "
+			"functions that changed are coloured",
 			"FILE", NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON (docs/diff.md)", NULL, NULL },
 		{ 0, "guest", UNI_OPT_STR, &o.args.src.guest, "N|NAME",
@@ -125,18 +127,21 @@ static int check_limits(struct uni_err *err)
 	return 0;
 }
 
+static bool ends_in(const char *name, const char *end)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot != NULL && strcmp(dot, end) == 0;
+}
+
 static int check_outputs(struct uni_err *err)
 {
-	const char *end = o.output != NULL ? strrchr(o.output, '.') : NULL;
-
 	o.args.tree = o.print_tree || o.output != NULL;
 	if (o.print_tree && o.json)
 		return uni_err_set(err, UNI_EUSAGE, "--json has no tree: leave out --tree");
-	if (o.output != NULL && (end == NULL || strcmp(end, ".svg") != 0))
+	if (o.output != NULL && !ends_in(o.output, ".svg") && !ends_in(o.output, ".html"))
 		return uni_err_set(err, UNI_EUSAGE,
-			"--output %s: a flame graph is written to FILE.svg. A page of both sides, "
-			"which does not tell what is sure, is `uniscope report --before OLD --html "
-			"FILE.html NEW`",
+			"--output %s: give FILE.html for a page, FILE.svg for a flame graph",
 			o.output);
 	return 0;
 }
@@ -218,26 +223,19 @@ static void add_side_name(const struct uni_diff_side_info *side, struct uni_strb
 }
 
 /* Widths are those of after. */
-static int draw_diff(const struct uni_diffing *x, const int8_t *sure, struct uni_err *err)
+static int draw_svg(const struct uni_diffing *x, const struct uni_page_diff *d, struct uni_err *err)
 {
 	static const struct uni_export_opt colours = { "diffcolors", "orangeblue" };
 	const struct uni_exporter *e = uni_exporter_by_name("svg");
-	_cleanup_strbuf_ struct uni_strbuf title, verdict;
-	struct uni_view view = { .profile = x->tree, .sure = sure };
+	_cleanup_free_ char *title = NULL;
+	struct uni_view view = { .profile = x->tree, .sure = d->sure, .subtitle = d->verdict };
 	struct uni_sink *out;
 	int rc;
 
-	uni_strbuf_init(&title);
-	uni_strbuf_init(&verdict);
-	add_side_name(&x->show.side[UNI_AFTER], &title);
-	uni_strbuf_adds(&title, ", compared with ");
-	add_side_name(&x->show.side[UNI_BEFORE], &title);
-	uni_strbuf_adds(&title, ": orange takes more, blue less");
-	uni_diff_verdict(&x->show, &verdict);
-	if (uni_strbuf_failed(&title) || uni_strbuf_failed(&verdict))
+	if (asprintf(&title, "%s, compared with %s: orange takes more, blue less", d->after,
+		    d->before) < 0)
 		return uni_err_nomem(err);
-	view.title = title.s;
-	view.subtitle = verdict.s;
+	view.title = title;
 	rc = uni_sink_open_file(o.output, &out, err);
 	if (rc != 0)
 		return rc;
@@ -246,6 +244,27 @@ static int draw_diff(const struct uni_diffing *x, const int8_t *sure, struct uni
 		return uni_sink_close(out, err);
 	uni_sink_abort(out);
 	return rc;
+}
+
+static int draw_diff(const struct uni_diffing *x, const int8_t *sure, struct uni_err *err)
+{
+	_cleanup_strbuf_ struct uni_strbuf before, after, verdict, title;
+	struct uni_page_diff d;
+
+	uni_strbuf_init(&before);
+	uni_strbuf_init(&after);
+	uni_strbuf_init(&verdict);
+	uni_strbuf_init(&title);
+	add_side_name(&x->show.side[UNI_BEFORE], &before);
+	add_side_name(&x->show.side[UNI_AFTER], &after);
+	uni_diff_verdict(&x->show, &verdict);
+	uni_strbuf_addf(&title, "%s, compared with %s", after.s, before.s);
+	if (uni_strbuf_failed(&before) || uni_strbuf_failed(&after) ||
+		uni_strbuf_failed(&verdict) || uni_strbuf_failed(&title))
+		return uni_err_nomem(err);
+	d = (struct uni_page_diff){ before.s, after.s, verdict.s, sure };
+	return ends_in(o.output, ".html") ? uni_page_compared(x->tree, &d, title.s, o.output, err)
+					  : draw_svg(x, &d, err);
 }
 
 static int show_diff(const struct uni_diffing *x, struct uni_err *err)
@@ -333,7 +352,7 @@ const struct uni_cmd uni_cmd_diff = {
 		    "  uniscope diff --fail-if 'function tcp_* +2pp' old.uniscope new.uniscope\n"
 		    "  uniscope diff --fail-if 'total +5%' old-*.uniscope -- new-*.uniscope\n"
 		    "  uniscope diff --per 'call handle_request' old.uniscope new.uniscope\n"
-		    "  uniscope diff --tree -o changed.svg old.uniscope new.uniscope\n"
+		    "  uniscope diff --tree -o changed.html old.uniscope new.uniscope\n"
 		    "  uniscope diff --json old.folded new.folded",
 	.min_operands = 1,
 	.max_operands = SIZE_MAX,

@@ -115,6 +115,23 @@ static void describe_calls(struct uni_json *j, const struct uni_part_calls *c)
 	uni_json_object_end(j);
 }
 
+static void describe_diff(struct uni_json *j, const struct page *p)
+{
+	const struct uni_page_diff *d = p->in->diff;
+
+	uni_json_key(j, "diff");
+	uni_json_object(j);
+	uni_json_kv(str, j, "before", d->before);
+	uni_json_kv(str, j, "after", d->after);
+	uni_json_kv(str, j, "verdict", d->verdict);
+	uni_json_key(j, "sure");
+	uni_json_array(j);
+	for (size_t i = 0; i < uni_profile_nr_frames(p->in->profile); i++)
+		uni_json_i64(j, d->sure[i]);
+	uni_json_array_end(j);
+	uni_json_object_end(j);
+}
+
 static void describe_page(struct uni_json *j, const struct page *p)
 {
 	struct uni_part_tree_info samples = p->samples.samples;
@@ -142,6 +159,8 @@ static void describe_page(struct uni_json *j, const struct page *p)
 	uni_json_kv(u64, j, "torn", p->samples.torn);
 	uni_json_kv(u64, j, "damaged", p->calls.damaged);
 	describe_tree(j, "samples", &samples);
+	if (p->in->diff != NULL)
+		describe_diff(j, p);
 	describe_tree(j, "exits", &p->samples.exits);
 	describe_calls(j, &p->calls);
 	if (p->in->promises != NULL)

@@ -28,6 +28,13 @@ struct uni_page_whole {
 struct uni_page_growing;
 struct uni_page_calls;
 
+/* A profile with two columns that was compared (diff/compare.h). */
+struct uni_page_diff {
+	const char *before, *after; /* names of the sides */
+	const char *verdict;
+	const int8_t *sure; /* by frame: it is known that the function takes more (1), less (-1) */
+};
+
 /* The contents of a page; each may be NULL. All borrowed. */
 struct uni_page_input {
 	const char *title;
@@ -40,6 +47,7 @@ struct uni_page_input {
 	uint64_t max_samples;		     /* 0: UNI_PAGE_SAMPLES_MAX */
 	struct uni_page_growing *growing;    /* instead of reading rec; only this */
 	const struct uni_profile *profile;   /* instead of rec: without times */
+	const struct uni_page_diff *diff;    /* of profile */
 	const struct uni_timeline *timeline; /* read to its end */
 	struct uni_page_calls *calls;	     /* instead of it; only this */
 	const struct uni_promise_model *promises;

@@ -91,7 +91,7 @@ assert rgb["main"] == rgb["c"] == rgb["all"] == [255, 255, 255]
 assert rgb["a"][0] > rgb["a"][2] + 30 and rgb["b"][2] > rgb["b"][0] + 30 and rgb["leaf"][2] > rgb["leaf"][0] + 30
 P
 check 'nothing changed: nothing has a colour' sh -c '"$1" diff -o e.svg old same >no && ! grep "<rect" e.svg | grep -v "rgb(255,255,255)" | grep -q "rgb("' sh "$U"
-check 'other endings are refused' gives 2 'FILE.svg' -o d.html old new
+check 'other endings are refused' gives 2 'FILE.html for a page' -o d.png old new
 check 'the tree is no JSON' gives 2 'leave out --tree' --tree --json old new
 
 # Recordings of one command: with the samples of the made-up session, 822 to 846 before, and 985 to 1013 after.

@@ -23,6 +23,8 @@ printf '%s\n' 'main;work;leaf 30' 'main;work 10' 'main;<poll> 20' 'other;leaf 5'
 printf '%s\n' 'main;a 50' 'main;b 30' 'main;gone 20' >"$T/old.folded"
 printf '%s\n' 'main;a 20' 'main;b 60' 'main;new 20' >"$T/new.folded"
 printf '%s\n' 'main;a 50 20' 'main;b 30 60' 'main;gone 20 0' 'main;new 0 20' >"$T/diff.folded"
+printf '%s\n' 'main;a 3000' 'main;b 4600' 'main;gone 400' 'main;same 2000' >"$T/whole.folded"
+printf '%s\n' 'main;a 2000' 'main;b 2000' 'main;same 1000' >"$T/half.folded"
 printf '%s\n' 'main;same 79 800' 'main;more 10 150' 'main;less 11 50' >"$T/longer.folded"
 awk 'BEGIN { printf "f0"; for (i = 1; i < 5000; i++) printf ";f%d", i; print " 5" }' >"$T/deep.folded"
 echo 'a;b 0' >"$T/nothing.folded"
@@ -55,6 +57,7 @@ EOF
 	grep -q '^uniscope: 99.93 % of the time is left out, .*: shares are of the rest$' "$T/hide.err" && "$U" report --diff --html "$T/diff.html" "$T/diff.folded" &&
 	"$U" report --diff --html "$T/longer.html" "$T/longer.folded" &&
 	"$U" export -f svg -o "$T/plain.svg" "$T/plain.folded" && "$U" export -f svg -O bgcolors=#ffffff -o "$T/chosen.svg" "$T/plain.folded" &&
+	{ "$U" diff -o "$T/compared.html" "$T/whole.folded" "$T/half.folded" >"$T/compared.txt"; [ $? -eq 4 ]; } &&
 	"$U" report --html "$T/both.html" --before "$T/old.folded" "$T/new.folded" &&
 	"$U" report --html "$T/hostile.html" "$T/hostile.folded" &&
 	"$U" report --html "$T/ring.html" "$SRC/fuzz/corpus/mirage/ring" &&

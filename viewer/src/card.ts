@@ -36,6 +36,8 @@ export class Card {
         const val = g.total2 ?? g.total;
         const self = row ? (g.total2 ? row.self2 : row.self) : 0, total = row ? (g.total2 ? row.total2 : row.total) : 0;
         const first = app.hottest === func;
+        const two = (now: number, old: number): string => (g.total2 ? `${percent(old, g.total[0]!)} before` : value(now, source.unit));
+        const sure = source.sure?.[func] ?? 0;
 
         for (let i = 1; i < tree.nr; i++) {
             const up = tree.parent[i]!;
@@ -48,8 +50,9 @@ export class Card {
             h('h2', {}, h('i', { class: 'dot', style: { background: app.css(func) } }), h('span', { class: 'name', text: f.name })),
             (f.image || f.place) && h('p', { class: 'dim', text: [f.image, f.place].filter(Boolean).join('  ') }),
             h('div', { class: 'two' },
-                h('div', {}, h('b', { text: percent(self, val[0]!) }), h('span', { text: 'self' }), h('span', { class: 'dim', text: value(self, source.unit) })),
-                h('div', {}, h('b', { text: percent(total, val[0]!) }), h('span', { text: 'with callees' }), h('span', { class: 'dim', text: value(total, source.unit) }))),
+                h('div', {}, h('b', { text: percent(self, val[0]!) }), h('span', { text: 'self' }), h('span', { class: 'dim', text: two(self, row?.self ?? 0) })),
+                h('div', {}, h('b', { text: percent(total, val[0]!) }), h('span', { text: 'with callees' }), h('span', { class: 'dim', text: two(total, row?.total ?? 0) }))),
+            source.sure && h('p', { class: 'dim', text: sure > 0 ? 'It takes more than before.' : sure < 0 ? 'It takes less than before.' : 'No change of it was found.' }),
             this.list('Called by', callers, Math.max(total, 1e-9)),
             this.list('Calls', callees, Math.max(total, 1e-9)),
             ...this.places(func),

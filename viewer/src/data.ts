@@ -18,6 +18,8 @@ export interface RecordedGuest {
     complete?: number; pause_ns: { nr: number; sum: number; p50: number; p99: number; max: number };
     duration_ns: number; vcpus?: Record<string, number>[];
 }
+// Two sides that were compared. sure: by frame of the samples, whether its function is known to take more (1) or less (-1).
+export interface DiffHead { before: string; after: string; verdict: string; sure: number[] }
 export interface Head {
     format: string; version: number; title: string; uniscope: string; quality: string;
     left_out?: number; // samples and exits
@@ -27,7 +29,7 @@ export interface Head {
     begin?: string; end?: string; realtime_offset?: string; aggregate?: boolean;
     recording?: { closed: boolean; frequency_hz: number; guests: RecordedGuest[] };
     guests?: GuestHead[]; samples?: TreeHead; exits?: TreeHead; calls?: CallsHead;
-    promises?: PromisesHead;
+    promises?: PromisesHead; diff?: DiffHead;
     columns: { name: string; nr: number; bytes: number }[];
 }
 

@@ -10,6 +10,12 @@ import { callers, type Graph } from './tree';
 import { Tip } from './tip';
 import { Twin } from './twin';
 
+// Sides of a difference: both, each alone, and frames that only the first one has.
+const sides = ['both', 'before', 'after', 'gone'] as const;
+type Side = typeof sides[number];
+const sideText: Record<Side, [string, string]> = { both: ['Both', 'As wide as the larger share'], before: ['Before', 'As wide as the share before'],
+    after: ['After', 'As wide as the share after'], gone: ['Only before', 'Frames that are gone'] };
+
 const NONE: Layout = { nr: 0, first: new Uint32Array(1), start: new Float64Array(0), dur: new Float64Array(0), id: new Uint32Array(0), of: new Int32Array(0), total: 1 };
 
 export class Flame implements View {
@@ -59,15 +65,34 @@ export class Flame implements View {
 
         if (!g!.total2) return app.colour(this.func(n));
         if (app.searching && app.match[this.func(n)]) return hit;
+        if (app.source!.sure && !app.source!.sure[this.func(n)]) return ofDelta(0, app.state.safe);
         const scale = g!.total2[0]! > 0 && g!.total[0]! > 0 ? g!.total2[0]! / g!.total[0]! : 1;
         return ofDelta(this.most > 0 ? (g!.total2[n]! - g!.total[n]! * scale) / this.most : 0, app.state.safe);
+    }
+
+    private get side(): Side { return sides.find((s) => s === this.app.opt('side')) ?? 'both'; }
+
+    // The values of that side alone, which give the widths.
+    private wide(g: Graph): Graph {
+        const { tree, self, total, total2 } = g;
+
+        if (!total2 || this.side === 'both') return g;
+        if (this.side === 'gone') return { tree, self, total: tree.totals(self.map((v, i) => (total2[i]! === 0 ? v : 0))) };
+        return { tree, self, total: this.side === 'before' ? total : total2 };
+    }
+
+    private turn(side: Side): void {
+        this.app.state.path = [];
+        this.app.state.opt.delete('part');
+        this.app.setOpt('side', side, 'both');
+        this.app.tell('look');
     }
 
     private rebuild(): void {
         const { app } = this, base = app.graph();
 
         this.g = base && app.state.inverted ? callers(base, app.model.funcs) : base;
-        this.rows = this.g ? layout(this.g, app.state.byWeight) : NONE;
+        this.rows = this.g ? layout(this.wide(this.g), app.state.byWeight) : NONE;
         this.most = 0;
         if (this.g?.total2) {
             const scale = this.g.total[0]! > 0 ? this.g.total2[0]! / this.g.total[0]! : 1;
@@ -111,7 +136,11 @@ export class Flame implements View {
         const lines = [this.name(n)];
         const f = this.app.model.funcs.list[this.func(n)]!;
 
-        if (g.total2) {
+        if (g.total2 && this.app.source!.sure) {
+            const sure = this.app.source!.sure[this.func(n)]!;
+            lines.push(`before ${percent(g.total[n]!, g.total[0]!)}, after ${percent(g.total2[n]!, g.total2[0]!)}`,
+                sure > 0 ? 'the function takes more' : sure < 0 ? 'the function takes less' : 'no change of the function was found');
+        } else if (g.total2) {
             lines.push(`before ${value(g.total[n]!, unit)} (${percent(g.total[n]!, g.total[0]!)})`,
                 `after ${value(g.total2[n]!, unit)} (${percent(g.total2[n]!, g.total2[0]!)})`);
         } else {
@@ -171,6 +200,8 @@ export class Flame implements View {
         } else if (ev.key === 'v') {
             this.app.state.opt.delete('part');
             this.app.set({ inverted: !this.app.state.inverted, path: [] }, 'look');
+        } else if (ev.key === 'x' && g.total2) {
+            this.turn(sides[(sides.indexOf(this.side) + 1) % sides.length]!);
         } else if (ev.key === 'r') {
             this.app.state.path = [];
             this.app.set({ recursion: !this.app.state.recursion }, 'data');
@@ -200,8 +231,9 @@ export class Flame implements View {
             s.hidden.size > 0 && button(`Show ${s.hidden.size} hidden`, 'Shows all functions again', () => { s.hidden.clear(); app.tell('data'); }),
             this.g?.total2 !== undefined && h('span', { class: 'key' }, h('i', { style: { background: s.safe ? '#5d8fe0' : '#6a86e8' } }), 'less',
                 h('i', { style: { background: s.safe ? '#ec9a4b' : '#e8645c' } }), 'more'),
+            this.g?.total2 !== undefined && h('span', { class: 'bar' }, ...sides.map((side) => button(sideText[side][0], sideText[side][1] + ' (x: the next one)', () => this.turn(side), side === this.side))),
             h('span', { class: 'grow' }), this.found);
-        this.none.hidden = this.g !== null && (this.g.total[0]! > 0 || (this.g.total2?.[0] ?? 0) > 0);
+        this.none.hidden = this.g !== null && this.rows.total > 0;
         this.say();
     }
 

@@ -100,7 +100,7 @@ export class Functions implements View {
         const row = h('div', { class: 'tr' + (two ? ' two' : '') + (r.func === app.state.func ? ' on' : ''), role: 'row', style: { top: index * rowPx + 'px' },
             click: () => app.setFunc(r.func) },
             this.cell(two ? r.self2 : r.self, two ? all2 : all, this.most[0], unit, r.func), this.cell(two ? r.total2 : r.total, two ? all2 : all, this.most[1], unit, r.func),
-            two && h('span', { role: 'cell', class: 'num ' + (change > 0 ? 'more' : 'less'), text: (change > 0 ? '+' : '') + (100 * change).toFixed(2) + ' %' }),
+            two && h('span', { role: 'cell', class: 'num ' + (change > 0 ? 'more' : 'less'), text: (change > 0 ? '+' : '') + (100 * change).toFixed(2) + ' %' + (app.source!.sure?.[r.func] ? ' *' : '') }),
             h('div', { role: 'cell', style: { 'min-width': '0' } }, h('button', { class: 'fn', type: 'button' }, h('span', { class: 'name', text: f.name }), (f.image || f.place) && h('span', { class: 'dim', text: '  ' + (f.place || f.image) }))));
 
         row.setAttribute('aria-rowindex', String(index + 2));

@@ -129,6 +129,7 @@ class Page {
             h('header', {}, h('b', { class: 'mark', text: 'uniscope' }), h('h1', { text: title, title }), this.nav, h('span', { class: 'grow' }),
                 this.found, this.search, button('◐', 'Dark or light', () => this.dark()), button('?', 'Keys (?)', () => this.help.toggle())),
             this.doubtful(),
+            head.diff !== undefined && h('p', { class: 'verdict', text: head.diff.verdict }),
             h('section', { class: 'top', label: 'What is shown' }, h('div', { class: 'tools' }, this.filters, h('span', { class: 'grow' }), this.more),
                 app.model.sources.some((s) => s.timed) && this.overview.canvas),
             h('div', { class: 'body' }, this.main, this.card.root), this.tip.root, this.help.root);

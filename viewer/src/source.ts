@@ -15,6 +15,7 @@ export interface Source {
     tree: Tree;
     timed: boolean;
     second?: Float64Array;
+    sure?: Int8Array; // by function, of a comparison: what is known to take more (1) or less (-1)
     // Value that ended at each node.
     self(sel: Selection): Float64Array;
     hasOff: boolean;
@@ -181,7 +182,7 @@ export class Spans implements Source {
 
 class Fixed implements Source {
     key = 'samples'; title = 'Stacks'; timed = false; hasOff = false;
-    constructor(readonly tree: Tree, readonly unit: string, private values: Float64Array, readonly second?: Float64Array) {}
+    constructor(readonly tree: Tree, readonly unit: string, private values: Float64Array, readonly second?: Float64Array, readonly sure?: Int8Array) {}
     self(): Float64Array {
         return this.values;
     }
@@ -255,14 +256,22 @@ function threadOf(d: Data, m: Model, nr: number): Int32Array {
     return out;
 }
 
+function sureOf(sure: number[], funcs: ArrayLike<number>, m: Model): Int8Array {
+    const out = new Int8Array(m.funcs.list.length);
+
+    sure.forEach((v, frame) => { if (v !== 0) out[funcs[frame]!] = v; });
+    return out;
+}
+
 function addSamples(m: Model): void {
     const d = m.data, head = d.head.samples;
 
     if (!head) return;
-    const t = tree(d, 's', m.funcs, m.funcs.add(head.frames));
+    const funcs = m.funcs.add(head.frames);
+    const t = tree(d, 's', m.funcs, funcs);
     const self = d.doubles('s.self');
     if (self) {
-        m.sources.push(new Fixed(t, head.unit, self, d.doubles('s.self2') ?? undefined));
+        m.sources.push(new Fixed(t, head.unit, self, d.doubles('s.self2') ?? undefined, d.head.diff && sureOf(d.head.diff.sure, funcs, m)));
     } else if (d.has('s.time')) {
         const time = sums(d.f64('s.time'), Number(BigInt(head.begin) - m.begin));
         m.samples = new Points(t, time, d.u32('s.node'), d.f64('s.weight'), cpuOf(d, 's', m), threadOf(d, m, time.length))
