@@ -107,6 +107,8 @@ static void put_json(
 
 	uni_json_init(&j, out, true);
 	uni_json_object(&j);
+	uni_json_kv(str, &j, "format", "uniscope-trace-breakdown");
+	uni_json_kv(u64, &j, "version", 1);
 	uni_json_kv(u64, &j, "begin_ns", b->stats.begin_ns);
 	uni_json_kv(u64, &j, "end_ns", b->stats.end_ns);
 	uni_json_kv(u64, &j, "lost", b->stats.lost);

@@ -90,6 +90,8 @@ static int print_json(
 
 	uni_json_init(&j, out, true);
 	uni_json_object(&j);
+	uni_json_kv(str, &j, "format", "uniscope-trace-graph");
+	uni_json_kv(u64, &j, "version", 1);
 	uni_json_kv(u64, &j, "events", tree->stats.events);
 	uni_json_kv(u64, &j, "lost", tree->stats.lost);
 	if (o.function == NULL) {

@@ -100,6 +100,8 @@ static void put_json(struct uni_sink *out, struct one *one)
 
 	uni_json_init(&j, out, true);
 	uni_json_object(&j);
+	uni_json_kv(str, &j, "format", "uniscope-trace-report");
+	uni_json_kv(u64, &j, "version", 1);
 	uni_json_kv(u64, &j, "events", st->events);
 	uni_json_kv(u64, &j, "lost", st->lost);
 	uni_json_kv(u64, &j, "damaged_bytes", st->damaged);

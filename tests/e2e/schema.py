@@ -4,7 +4,7 @@
 schema.py --file SCHEMA SRCROOT FILE...: outputs that another test has made.
 
 Members that a schema does not name are refused here, so that none is undocumented. Each document is then damaged in every place."""
-import copy, json, os, subprocess, sys, tempfile
+import copy, json, os, shutil, subprocess, sys, tempfile
 
 import jsonschema
 
@@ -85,6 +85,17 @@ def documents():
     yield "view", "under", output("report", "--json", "--top", "2", "--under", below, "old")
     yield "view", "focus", output("report", "--json", "--focus", "a", "old")
     yield "exits", "s.uniscope", output("report", "--exits", "--json", "s.uniscope")
+    yield "doctor", "this host", output("doctor", "--json")
+    shutil.copy("/bin/sleep", "qemu-system-x86_64")
+    with subprocess.Popen(["./qemu-system-x86_64", "600"]) as child:
+        yield "ls", "processes", output("ls", "--json")
+        child.kill()
+    yield "trace-report", "t.uniscope", output("trace", "report", "--json", "-n", "3", "t.uniscope")
+    yield "trace-graph", "tree", output("trace", "graph", "--json", "--depth", "2", "t.uniscope")
+    busy = output("trace", "report", "--json", "-n", "1", "--sort", "calls", "t.uniscope")["functions"][0]["function"]
+    yield "trace-graph", "function", output("trace", "graph", "--json", "--function", busy, "--depth", "1", "t.uniscope")
+    yield "trace-breakdown", "cpus", output("trace", "breakdown", "--json", "t.uniscope")
+    yield "trace-breakdown", "threads", output("trace", "breakdown", "--json", "--threads", "t.uniscope")
     yield "diff", "shares", output("diff", "--json", "--fail-if", "function a +2pp", "old", "new")
     yield "diff", "blocks", output("diff", "--json", "s.uniscope", "s.uniscope")
     yield "diff", "known work", output("diff", "--json", "--per", "exit io*", "s.uniscope", "s.uniscope")
