@@ -93,9 +93,15 @@ static int find_function(struct finder *f, struct uni_err *err)
 	for (uint32_t g = 0; g < uni_recording_nr_guests(rec); g++) {
 		const struct uni_record_meta *m = uni_recording_guest(rec, g).meta;
 
+		if (m->aggregate && !uni_exact_is_there(uni_recording_path(rec), g))
+			return uni_err_set(err, UNI_ENOTSUP,
+				"%s was imported, and has no addresses of instructions",
+				f->args->src.path);
 		for (uint32_t i = 0; (only < 0 || only == g) && i <= m->nr_more; i++) {
 			const struct place p = place_of(m, i);
-			int rc = p.path[0] != '\0' ? look_in_image(f, &p, err) : 0;
+			int rc = p.path[0] != '\0' || f->args->image != NULL
+					 ? look_in_image(f, &p, err)
+					 : 0;
 
 			if (rc != 0)
 				return rc;
@@ -136,9 +142,6 @@ static int add_samples(
 	struct uni_profile *p = NULL;
 	int rc;
 
-	if (m->aggregate)
-		return uni_err_set(err, UNI_ENOTSUP,
-			"%s was imported, and has no addresses of instructions", args->src.path);
 	x->a.blocks = strcmp(m->info.accel, "tcg") == 0;
 	opts.watch = &watch;
 	opts.naming.addresses = true;

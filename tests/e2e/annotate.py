@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""annotate.py UNISCOPE SRCROOT MKTRACE: `annotate` of a trace, whose functions get code: calls and time of each call. TAP.
+
+The referees are the call tree of `trace graph` and objdump."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import jsonschema
+
+U, ROOT, MKTRACE = (os.path.realpath(a) for a in sys.argv[1:4])
+FIRST, STEP, NR = 0x1000, 0x10, 300  # where the functions of mktrace are
+number = 0
+
+
+def ok(good, what, got=""):
+    global number
+    number += 1
+    print("%s %d - %s" % ("ok" if good else "not ok", number, what))
+    if not good:
+        print("# " + str(got)[:600].replace("\n", "\n# "))
+
+
+def run(*args):
+    r = subprocess.run([U, *args], capture_output=True, text=True, check=False)
+    return r.returncode, r.stdout, r.stderr
+
+
+def refused(status, words, what, *args):
+    rc, out, err = run("annotate", *args)
+    ok(rc == status and out == "" and len(err.splitlines()) == 1 and words in err, what, (rc, err))
+
+
+def numbers(tree, name):
+    """Calls, self, total of a function, and by callee the calls and the time that it made there, from all chains."""
+    stack, calls, own, total, callees = [], 0, 0, 0, {}
+    for n in tree:
+        del stack[n["depth"] - 1:]
+        if n["function"] == name:
+            calls, own = calls + n["calls"], own + n["self_ns"]
+            total += 0 if name in stack else n["total_ns"]
+        if stack and stack[-1] == name:
+            c = callees.setdefault(n["function"], [0, 0])
+            c[0], c[1] = c[0] + n["calls"], c[1] + n["total_ns"]
+        stack.append(n["function"])
+    return calls, own, total, callees
+
+
+def make(name, nr, called):
+    """The image NAME, in which function nr calls those. Returns its build-id."""
+    lines = [".text"]
+    for i in range(NR):
+        f = "fn_%d" % i
+        lines += [".org %d" % (i * STEP), ".globl " + f, ".type %s, @function" % f, f + ":"]
+        lines += ["call " + c for c in called] if i == nr else []
+        lines += ["ret", ".size %s, . - %s" % (f, f)]
+    with open(name + ".s", "w", encoding="utf-8") as out:
+        out.write("\n".join(lines) + "\n")
+    subprocess.run(["gcc", "-nostdlib", "-static", "-Wl,--build-id=sha1,-Ttext=%#x,-e,fn_0" % FIRST, name + ".s", "-o", name], check=True)
+    return re.search(r"Build ID: (\w+)", subprocess.check_output(["readelf", "-n", name], text=True)).group(1)
+
+
+def main():
+    subprocess.run([MKTRACE, "t.uniscope", "9000", "2", "graph", "2"], check=True)
+    tree = json.loads(run("trace", "graph", "--json", "--min", "0", "t.uniscope")[1])["tree"]
+    by_callees = {n["function"]: len(numbers(tree, n["function"])[3]) for n in tree[:400]}
+    hot = max(by_callees, key=by_callees.get)
+    calls, own, total, callees = numbers(tree, hot)
+    names = sorted(callees, key=lambda c: -callees[c][1])
+    assert len(names) >= 3, callees
+    first, second = names[:2]
+    ident = make("image", int(hot[3:]), [first, second, first])
+    with open("t.uniscope/session.json", encoding="utf-8") as f:
+        session = json.load(f)
+    session["guests"][0]["images"][0].update(id=ident, path=os.path.abspath("image"))
+    with open("t.uniscope/session.json", "w", encoding="utf-8") as f:
+        json.dump(session, f)
+
+    doc = json.loads(run("annotate", "--json", "t.uniscope", hot)[1])
+    with open(ROOT + "/docs/schema/annotate.schema.json", encoding="utf-8") as f:
+        jsonschema.Draft202012Validator(json.load(f)).validate(doc)
+    ok((doc["calls"], doc["self"], doc["total"], doc["unit"]) == (calls, own, total, "ns"), "calls, self and total are those of all chains",
+       (doc["calls"], doc["self"], doc["total"], calls, own, total))
+    got = {c["name"]: [c["calls"], c["value"]] for c in doc["callees"]}
+    ok(got == callees, "each callee has its calls and time", (got, callees))
+    sites = [(i["callee"], i["calls"], i["below"], i["sites"]) for i in doc["instructions"] if i["kind"] == "call"]
+    want = [(c, *callees[c], 2 if c == first else 1) for c in (first, second, first)]
+    ok(sites == want, "each call has them, and two of one callee share them", (sites, want))
+    ok(sorted(c["name"] for c in doc["callees"] if c["sites"] == 0) == sorted(names[2:]), "the others are called by no direct call")
+    code = subprocess.check_output(["objdump", "-d", "--no-show-raw-insn", "--disassemble=" + hot, "image"], text=True)
+    code = [int(a, 16) for a in re.findall(r"^ *([0-9a-f]+):\t", code, re.M)]
+    ok([int(i["address"], 16) for i in doc["instructions"]] == code, "its instructions are objdump's", code)
+    text = run("annotate", "t.uniscope", hot)[1]
+    ok("<%s>  %d calls from 2 places together" % (first, callees[first][0]) in text and "also called, by no direct call:" in text, "the same as text", text)
+    at = hex(FIRST + STEP * int(hot[3:]) + 5)
+    ok(json.loads(run("annotate", "--json", "t.uniscope", at)[1]) == doc, "an address in the function chooses it")
+    window = json.loads(run("annotate", "--json", "--to", "0.0005", "t.uniscope", hot)[1])
+    ok(0 < window["calls"] < doc["calls"], "--to chooses a part of the time", (window["calls"], doc["calls"]))
+
+    refused(1, "no function nothing", "a function that is not there", "t.uniscope", "nothing")
+    os.rename("image", "moved")
+    refused(1, "--image names it", "without its image", "t.uniscope", hot)
+    ok(json.loads(run("annotate", "--json", "-e", "moved", "t.uniscope", hot)[1])["self"] == own, "--image names the one that was moved")
+    make("other", 1, ["fn_3"])
+    refused(1, "is another build", "with another build", "-e", "other", "t.uniscope", hot)
+    with open("folded", "w", encoding="utf-8") as f:
+        f.write("main;a 5\n")
+    refused(2, "is no session", "folded stacks", "folded", "a")
+    run("import", "folded", "-o", "i.uniscope")
+    refused(1, "was imported", "an import", "i.uniscope", "a")
+    for n in "ab":
+        with open(n + ".c", "w", encoding="utf-8") as f:
+            f.write("__attribute__((noinline, used)) static int twin(int x) { return x + %d; }\nint %s(int x) { return twin(x); }\n" % (ord(n), n))
+    subprocess.run(["gcc", "-O1", "-nostdlib", "-static", "-Wl,--build-id=sha1,-e,a", "a.c", "b.c", "-o", "image"], check=True)
+    session["guests"][0]["images"][0]["id"] = re.search(r"Build ID: (\w+)", subprocess.check_output(["readelf", "-n", "image"], text=True)).group(1)
+    with open("t.uniscope/session.json", "w", encoding="utf-8") as f:
+        json.dump(session, f)
+    twins = re.findall(r"^0*(\w+) t twin$", subprocess.check_output(["nm", "image"], text=True), re.M)
+    refused(2, "2 functions are called twin: give an address (%s)" % ", ".join("0x" + a for a in sorted(twins)), "two functions of one name", "t.uniscope", "twin")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    main()
+    os.chdir("/")
+print("1..%d" % number)
