@@ -3,6 +3,7 @@
  * arguments of one call. */
 #include <elf.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/strbuf.h"
@@ -27,8 +28,10 @@ static void one_call(const uint8_t *data, size_t size)
 	uint64_t arg[6] = { 0 };
 	struct uni_strbuf memory, out;
 	const struct uni_sysc_memory m = { read_memory, &memory, 32 };
+	struct uni_trace_copied copied[UNI_TRACE_ARGS];
 	const size_t head = 3 + sizeof(arg);
-	size_t i;
+	uint64_t *words;
+	size_t i, nr;
 
 	if (size < head)
 		return;
@@ -37,7 +40,18 @@ static void one_call(const uint8_t *data, size_t size)
 	uni_strbuf_init(&memory);
 	uni_strbuf_init(&out);
 	uni_strbuf_add(&memory, data + head, size - head);
-	uni_sysc_args(i < uni_sysc_nr ? &uni_sysc_table[i] : NULL, arg, 6, &m, &out);
+	/* The same bytes as the words of a record; of its own size, so that each overrun is seen.
+	 */
+	nr = (size - 3) / sizeof(*words);
+	words = malloc(nr * sizeof(*words));
+	if (words != NULL) {
+		memcpy(words, data + 3, nr * sizeof(*words));
+		uni_trace_copied(words, nr, copied);
+		uni_sysc_args(
+			i < uni_sysc_nr ? &uni_sysc_table[i] : NULL, arg, 6, copied, &m, &out);
+	}
+	uni_sysc_args(i < uni_sysc_nr ? &uni_sysc_table[i] : NULL, arg, 6, NULL, &m, &out);
+	free(words);
 	uni_strbuf_deinit(&memory);
 	uni_strbuf_deinit(&out);
 }

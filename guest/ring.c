@@ -246,6 +246,43 @@ static int write(
 	return 0;
 }
 
+/* Texts may change meanwhile: each byte is read once. */
+static uint64_t *put_piece(uint64_t *to, const struct uni_trace_piece *p)
+{
+	const volatile uint8_t *from = p->from;
+	uint64_t word = 0;
+
+	for (uint32_t i = 0; i < p->bytes; i++) {
+		word |= (uint64_t)from[i] << i % 8 * 8;
+		if (i % 8 == 7 || i + 1 == p->bytes) {
+			*to++ = word;
+			word = 0;
+		}
+	}
+	return to;
+}
+
+int uni_trace_write_pieces(
+	struct uni_trace_cpu *c, unsigned class, const struct uni_trace_piece *piece, unsigned nr)
+{
+	uint64_t words = 0, now, at, *to;
+
+	for (unsigned i = 0; i < nr; i++)
+		words += (piece[i].bytes + 7) / 8;
+	at = reserve(c, 8 + words * 8, &now, 0);
+	to = (uint64_t *)at + 1;
+	if (!at)
+		return -1;
+	uni_trace_extra(c, at, words);
+	for (unsigned i = 0; i < nr; i++)
+		to = put_piece(to, &piece[i]);
+	*(uint64_t *)at = (uint32_t)now | (UNI_TRACE_EXT | words << 4 | (uint64_t) class << 16)
+						  << 32;
+	uni_machine_release();
+	uni_trace_written(at, (int32_t)(8 + words * 8));
+	return 0;
+}
+
 /* The last word of a SYNC record. */
 static uint64_t told_with_time(void)
 {

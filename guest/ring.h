@@ -8,6 +8,15 @@
 /* A record whose first word's upper half is `first` (id, payload). Returns -1 if it was lost. */
 int uni_trace_write(struct uni_trace_cpu *c, uint64_t first, const uint64_t *words, unsigned nr);
 
+/* Bytes of a record, which are NUL-padded to whole words. */
+struct uni_trace_piece {
+	const void *from;
+	uint32_t bytes;
+};
+/* An extended record of these. Returns -1 if it was lost. */
+int uni_trace_write_pieces(
+	struct uni_trace_cpu *c, unsigned class, const struct uni_trace_piece *piece, unsigned nr);
+
 /* `bytes` at `at` are written now: the last ones close the sub-buffer. If `bytes` is negative, they
  * are taken back. */
 void uni_trace_written(uint64_t at, int32_t bytes);

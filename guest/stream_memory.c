@@ -41,6 +41,14 @@ static uint64_t promises_size(const struct uni_trace_head *h)
 	return sizeof(*t) + t->room * sizeof(struct uni_trace_promise);
 }
 
+/* From the start of the rules to the end of the last one. */
+static uint64_t rules_size(uint64_t rules)
+{
+	const struct uni_trace_text_rules *r = (const struct uni_trace_text_rules *)rules;
+
+	return sizeof(*r) + (uint64_t)r->room * sizeof(struct uni_trace_text_rule);
+}
+
 static int may_read(const struct uni_stream *s, uint64_t va, uint64_t size)
 {
 	const struct uni_trace_head *h = &uni_trace_head;
@@ -53,6 +61,7 @@ static int may_read(const struct uni_stream *s, uint64_t va, uint64_t size)
 	return within(h->rings, h->nr_cpus * sizeof(struct uni_trace_ring), va, size) ||
 	       within(h->hooks, sizeof(struct uni_trace_hooks), va, size) ||
 	       (h->promises && within(h->promises, promises_size(h), va, size)) ||
+	       (h->text_rules && within(h->text_rules, rules_size(h->text_rules), va, size)) ||
 	       (h->samplers && within(h->samplers, h->nr_cpus * sizeof(struct uni_trace_sampler),
 				       va, size)) ||
 	       within(c->text_start, c->text_end - c->text_start, va, size) || in_rings(va, size);
@@ -100,7 +109,7 @@ static int kind_of_hook(const uint8_t *bytes, uint64_t va)
 		return NO_SITE;
 	if (to == h->entry || to == h->entry_any || to == h->entry_args || to == h->entry_start ||
 		to == h->entry_stop || to == h->entry_freeze || to == h->entry_return ||
-		to == h->entry_only)
+		to == h->entry_only || to == h->entry_text)
 		return AT_ENTRY;
 	if (to == h->exit || to == h->exit_lite || to == h->exit_min || to == h->exit_any ||
 		to == h->exit_value || to == h->plain_exit)
@@ -132,13 +141,22 @@ static int is_entry(const struct uni_stream_config *c, uint64_t va)
 	return c->nr_entries == 0;
 }
 
+/* A rule about text, or their number. */
+static int is_rule(uint64_t va)
+{
+	uint64_t rules = uni_trace_head.text_rules;
+	uint64_t skip = __builtin_offsetof(struct uni_trace_text_rules, nr);
+
+	return rules && within(rules + skip, rules_size(rules) - skip, va, 4);
+}
+
 static int is_word(const struct uni_stream_patch *p)
 {
 	uint64_t control = (uint64_t)&uni_trace_head.control;
 
 	return p->len == 4 && p->va % 4 == 0 &&
 	       (p->va == (uint64_t)&uni_trace_head.frozen ||
-		       within(control, CONTROL_END, p->va, 4));
+		       within(control, CONTROL_END, p->va, 4) || is_rule(p->va));
 }
 
 static int is_code(const struct uni_stream *s, const struct uni_stream_patch *p)

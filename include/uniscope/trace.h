@@ -68,6 +68,23 @@ void uni_trace_switch_over(uint64_t prev, uint64_t next, uint32_t reason);
 void uni_trace_freeze(void);
 void uni_trace_thaw(void);
 
+/* How addresses of text are checked before they are read (x86_64/text.c). */
+struct uni_trace_memory {
+	/* Physical memory from 0 to `size` is RAM, and is mapped from address `linear` on, page
+	 * tables included. A text is copied only from there, and only as far as the page tables of
+	 * the CPU map it. */
+	uint64_t linear, size;
+	/* If not NULL, it decides instead: can these bytes, which lie in one page, be read now? It
+	 * may be called anywhere, interrupts included. For code that runs outside of ring 0. */
+	int (*readable)(uint64_t at, uint64_t bytes);
+};
+
+/* Lets hosts ask for the text behind arguments (`uniscope trace --args 'open(path:s)'`). `mem`: 8
+ * bytes and 8 for each function that copies text, aligned to 8; it stays the library's. Call it
+ * once, after uni_trace_init(). Returns 0, or -1 with nothing done: too little memory, or no ring.
+ */
+int uni_trace_copy_text(void *mem, uint64_t size, const struct uni_trace_memory *memory);
+
 /* An event of `nr` words (at most UNI_TRACE_MAX_WORDS) of extended class `class`; the last word's
  * bit 32 must be 0. Safe anywhere, interrupts included. Returns 0, or -1 if it was lost, or if this
  * CPU's ring is not set up yet. */

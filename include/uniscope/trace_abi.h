@@ -57,7 +57,7 @@
 #define UNI_TRACE_SYNC_WORD(gaps, session, epoch)                                                \
 	((uint64_t)(UNI_TRACE_GAPS_TOLD(gaps) - 1) << 32 | (uint32_t)(uint16_t)(session) << 16 | \
 		(uint16_t)(epoch))
-/* The guest copies text behind arguments: head.text_rules, UNI_TRACE_CLASS_TEXT. */
+/* The guest copies text behind arguments: head.text_rules, hooks.entry_text. */
 #define UNI_TRACE_COPIES_TEXT 8
 /* The guest tells of spans: UNI_TRACE_CLASS_SPAN_BEGIN and _END. */
 #define UNI_TRACE_TELLS_SPANS 16
@@ -121,7 +121,7 @@ enum uni_trace_class {
 	/* u64 previous thread, u64 next thread, u32 reason, u32 0 or UNI_TRACE_OVER */
 	UNI_TRACE_CLASS_SWITCH = 2,
 	/* As an ENTRY, with what the argument registers held: x86_64: rdi, rsi, rdx, rcx, r8, r9,
-	 * then u32 function address, u32 0 */
+	 * then texts (UNI_TRACE_TEXT_*), then u32 function address, u32 0 */
 	UNI_TRACE_CLASS_ENTRY_ARGS = 3,
 	/* As an EXIT, with the value: x86_64: rax, rdx, then u32 stack pointer's low half, u32 0 */
 	UNI_TRACE_CLASS_EXIT_VALUE = 4,
@@ -132,10 +132,7 @@ enum uni_trace_class {
 	 * pointer. The two words at the stack pointer. The call chain, leaf first, as far as there
 	 * is room. Then u32 UNI_TRACE_SAMPLE_*, u32 0 */
 	UNI_TRACE_CLASS_SAMPLE = 7,
-	/* The text that an argument points to, just before its ENTRY_ARGS or CALL_ARGS on the same
-	 * CPU. The bytes, NUL-padded to whole words, then u8 argument, u8 UNI_TRACE_TEXT_*, u16
-	 * bytes, u32 0 */
-	UNI_TRACE_CLASS_TEXT = 8,
+	/* 8 is not used */
 	/* A span begins, or ends, on the running thread. u64 number, u64 address of its name in the
 	 * image (0: none), u32 kind, u32 0; an end has no name */
 	UNI_TRACE_CLASS_SPAN_BEGIN = 9,
@@ -143,9 +140,15 @@ enum uni_trace_class {
 	UNI_TRACE_CLASS_USER = 64, /* from here on: events of the thread and promise API */
 };
 
-/* UNI_TRACE_TEXT_* of a CLASS_TEXT. */
-#define UNI_TRACE_TEXT_CUT 1 /* there is more of it */
-#define UNI_TRACE_TEXT_BAD 2 /* it could not be read, or not all of it */
+/* A text within an ENTRY_ARGS or CALL_ARGS: an argument pointed to it when the call was made. One
+ * word (u8 argument, u8 flags, u16 bytes, u32 0), then the bytes, NUL-padded to whole words. */
+#define UNI_TRACE_TEXT_CUT	   1 /* flag: there is more of it */
+#define UNI_TRACE_TEXT_BAD	   2 /* flag: it could not be read, or not all of it */
+#define UNI_TRACE_TEXT_ARG(word)   ((unsigned)(word)&0xff)
+#define UNI_TRACE_TEXT_FLAGS(word) ((unsigned)(word) >> 8 & 0xff)
+#define UNI_TRACE_TEXT_BYTES(word) ((unsigned)(word) >> 16 & 0xffff)
+#define UNI_TRACE_TEXT_MAX	   256 /* bytes that a guest copies of one */
+#define UNI_TRACE_ARGS		   6   /* registers of arguments in front of them */
 
 /* The last word of a sample. */
 #define UNI_TRACE_SAMPLE_HEAD	      5		/* words before the call chain */
@@ -255,11 +258,12 @@ struct uni_trace_text_rule {
 	uint32_t function; /* low half of its address */
 	uint16_t bytes;	   /* of each text, at most */
 	uint8_t arguments; /* bit n: argument n is the address of a text */
-	uint8_t reserved;
+	uint8_t buffers;   /* bit n: that of bytes, whose number is argument n + 1 */
 };
+#define UNI_TRACE_TEXT_RULES 4096 /* at most */
 
-/* Which functions copy text: behind it lie `room` struct uni_trace_text_rule. The host writes these
- * and nr, while the functions' entries are off. */
+/* Which functions copy text: behind it lie `room` struct uni_trace_text_rule, of which the first
+ * `nr` count, by rising function. The host writes these and nr while every CPU stands. */
 struct uni_trace_text_rules {
 	uint32_t room; /* constant */
 	uint32_t nr;

@@ -178,15 +178,43 @@ LAB_FUNC long uk_syscall_e_close(long fd)
 	return ret < 0 ? -1 : ret;
 }
 
+/* For architectures whose devices this app does not know. */
+__attribute__((weak)) void *lab_device(void)
+{
+	return (void *)0x20;
+}
+
+/* No tracer may read these: an unmapped page, a number that is no address, a device, and bytes
+ * behind the end of a stack. */
+static void write_what_cannot_be_read(uint64_t n)
+{
+	uint64_t low, high;
+
+	lab_main_stack(&low, &high);
+	uk_syscall_r_write(5,
+		n % 4 == 0   ? (void *)0x10
+		: n % 4 == 1 ? (void *)0x8123456789abcdef
+		: n % 4 == 2 ? lab_device()
+			     : (void *)(high - 4),
+		16);
+}
+
 LAB_FUNC static void one_round(uint64_t n)
 {
 	static const struct vec vec[2] = { { "hello", 5 }, { " world", 6 } };
-	char buf[64];
+	/* A path that lies in two pages, and a text that is elsewhere next time. */
+	static char pages[2 * 4096] __attribute__((aligned(4096)));
+	char *path = pages + 4096 - 5, buf[64], text[16];
 
 	told(lab_point(lab_round, LAB_INT(uint32_t, n)));
-	uk_syscall_r_open("/data/file", 02 | 0100, 0644);
+	write_what_cannot_be_read(n);
+	memcpy(path, "/data/file", 11);
+	uk_syscall_r_open(path, 02 | 0100, 0644);
+	memset(path, 'x', 11);
 	uk_syscall_r_writev(3, vec, 2);
-	uk_syscall_r_write(3, "\ttext\n", 6);
+	memcpy(text, "\ttext\n", 6);
+	uk_syscall_r_write(3, text, 6);
+	memset(text, 'x', 6);
 	uk_syscall_r_lseek(3, -6, 2);
 	uk_syscall_r_read(3, buf, sizeof(buf));
 	uk_syscall_e_close(3);

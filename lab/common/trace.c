@@ -7,12 +7,16 @@
 
 #define LAB_TRACE_THREADS 16 /* MAX_THREADS of thread.c */
 
+static uint64_t text_rules[64];
+
 /* Words of the command line. ring=KiB for each vCPU (1024); stop=1: a full ring stays as it is.
- * promises=1: events of threads and promises from the beginning on; keep=1: a table of the open
- * ones. names=0: no names of threads. */
+ * texts=0: no
+ * text behind arguments. promises=1: events of threads and promises from the beginning on; keep=1:
+ * a table of the open ones. names=0: no names of threads. */
 void lab_trace_init(void)
 {
 	struct uni_trace_cpu *cpus[LAB_MAX_CPUS];
+	struct uni_trace_memory memory = { 0 };
 	uint64_t size = lab_arg("ring", 1024) * 1024 * LAB_MAX_CPUS;
 	unsigned pages = (unsigned)((size + UNI_TRACE_SUB_SIZE) / 4096);
 
@@ -22,6 +26,9 @@ void lab_trace_init(void)
 		    lab_arg("stop", 0) ? UNI_TRACE_STOP : UNI_TRACE_OVERWRITE,
 		    lab_truth.tsc_hz) != 0)
 		lab_fail("ring= is too small");
+	memory.linear = (uint64_t)lab_linear_ram(&memory.size);
+	if (lab_arg("texts", 1) != 0)
+		(void)uni_trace_copy_text(text_rules, sizeof(text_rules), &memory);
 	uni_trace_head.control.promises = (uint32_t)lab_arg("promises", 0);
 	if (lab_arg("keep", 0) != 0)
 		(void)uni_promise_keep(lab_linear_alloc(3), 3 * 4096ULL);

@@ -151,6 +151,10 @@ void lab_inside_start_cpu(void); /* each further vCPU does */
 /* x86_64/: what the tracer keeps for each vCPU. */
 struct uni_trace_cpu;
 struct uni_trace_cpu *lab_trace_cpu(unsigned cpu);
+/* Registers of a device: what reads them changes them. */
+void *lab_device(void);
+/* The address that maps physical address 0, and the bytes of RAM from there on. */
+void *lab_linear_ram(uint64_t *size_ret);
 
 void kmain(void);
 

@@ -20,6 +20,11 @@ static volatile uint32_t *apic_reg(unsigned offset)
 	return (volatile uint32_t *)(LAB_APIC + offset);
 }
 
+void *lab_device(void)
+{
+	return (void *)LAB_APIC;
+}
+
 /* Virtual wire: interrupts of the 8259 come in by LINT0. Firmware may not have done it. */
 void lab_apic_accept_pic(void)
 {

@@ -41,6 +41,12 @@ void lab_page_alloc_init(uint64_t start, uint64_t end)
 	free_end_pa = end;
 }
 
+void *lab_linear_ram(uint64_t *size_ret)
+{
+	*size_ret = free_end_pa;
+	return lab_phys(0);
+}
+
 void lab_page_alloc_behind_image(const struct lab_boot_info *info)
 {
 	/* The boot tables reach 1 GiB; all we need is far below. */

@@ -311,6 +311,51 @@ static int choose_answers(struct input *in, const struct uni_image *img, struct 
 			       "they are named");
 }
 
+/* "NAME(1:s33)": a function with those of its arguments that point to text. */
+static char *with_texts(const struct input *in, const char *name)
+{
+	const uint64_t most = uni_min(in->a->string_max + 1, (uint64_t)UNI_TRACE_TEXT_MAX);
+	struct uni_strbuf b;
+	bool other;
+	const struct uni_sysc_def *def = uni_sysc_of_function(&in->prefixes, name, &other);
+	unsigned nr = 0, args = def != NULL ? uni_sysc_nr_args(def) : 0;
+
+	uni_strbuf_init(&b);
+	uni_strbuf_adds(&b, name);
+	for (unsigned i = 0; i < uni_min(args, (unsigned)UNI_TRACE_ARGS); i++) {
+		char kind = def->kinds[i];
+
+		if (kind == 's' || kind == 'i')
+			uni_strbuf_addf(&b, "%s%u:%c%" PRIu64, nr++ != 0 ? "," : "(", i + 1,
+				kind == 's' ? 's' : 'b', most);
+	}
+	uni_strbuf_adds(&b, nr != 0 ? ")" : "");
+	return uni_strbuf_detach(&b);
+}
+
+/* The functions as --args takes them: with their texts, if the guest copies any. */
+static int choose_texts(const struct input *in, const struct uni_opt_list *answers, bool texts,
+	struct uni_opt_list *ret)
+{
+	for (size_t i = 0; i < answers->items.nr; i++) {
+		const char *name = answers->items.v[i];
+		char *text = texts ? with_texts(in, name) : strdup(name);
+
+		if (text == NULL || !uni_vec_push(&ret->items, text)) {
+			free(text);
+			return -UNI_ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static void free_texts(struct uni_opt_list *list)
+{
+	uni_vec_foreach (text, &list->items)
+		free((void *)(uintptr_t)*text);
+	uni_vec_free(&list->items);
+}
+
 /* Lines that were written stay, even if the recording ends in a failure. */
 static int write_and_tell(
 	struct input *in, struct uni_tracing *t, struct uni_tracing_session *s, struct uni_err *err)
@@ -349,8 +394,11 @@ static int record_answers(
 	struct uni_choice choice;
 	int rc = choose_answers(in, t->g.image, &args.filter, err);
 
-	args.args = args.filter;
 	args.pieces = in->a->pieces;
+	if (rc == 0 && choose_texts(in, &args.filter,
+			       uni_ring_info(uni_tracer_ring(t->tracer))->text_rules != 0,
+			       &args.args) != 0)
+		rc = no_memory(err);
 	if (rc == 0)
 		rc = uni_choice_make(&choice, &args, err);
 	if (rc == 0) {
@@ -359,6 +407,7 @@ static int record_answers(
 					  : uni_tracing_write(t, &s, err);
 		uni_choice_free(&choice);
 	}
+	free_texts(&args.args);
 	uni_vec_free(&args.filter.items);
 	return rc;
 }

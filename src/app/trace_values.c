@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "app/trace_values.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "app/symbols.h"
 #include "app/term.h"
 #include "trace/values.h"
-
-#define ARG_REGS 6 /* that a record has */
 
 void uni_trace_values_init(struct uni_trace_values *v, const struct uni_trace_open *t,
 	const struct uni_trace_args *args, const struct uni_calls *calls)
@@ -17,6 +16,7 @@ void uni_trace_values_init(struct uni_trace_values *v, const struct uni_trace_op
 		.calls = calls,
 		.symbols = args->symbols,
 		.search = uni_search_of(&args->debug_dirs) };
+	uni_strbuf_init(&v->text);
 }
 
 void uni_trace_values_deinit(struct uni_trace_values *v)
@@ -24,6 +24,7 @@ void uni_trace_values_deinit(struct uni_trace_values *v)
 	uni_vec_foreach (p, &v->known)
 		free(p->params);
 	uni_vec_free(&v->known);
+	uni_strbuf_deinit(&v->text);
 	uni_debug_destroy(v->debug);
 	uni_image_destroy(v->image);
 }
@@ -83,8 +84,10 @@ void uni_trace_values_text(void *values, const struct uni_call_event *e, char *b
 	const uint64_t *words = uni_calls_words(v->calls, e);
 	const struct uni_params *p = params_of(v, e->func);
 
+	uni_strbuf_reset(&v->text);
 	if (e->cls == UNI_TRACE_CLASS_EXIT_VALUE)
-		uni_trace_value_text(p, words[0], buf, size);
+		uni_trace_value_text(p, words[0], &v->text);
 	else
-		uni_trace_args_text(p, words, ARG_REGS, buf, size);
+		uni_trace_args_text(p, words, e->nr, &v->text);
+	(void)snprintf(buf, size, "%s", v->text.s);
 }

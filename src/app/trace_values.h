@@ -4,6 +4,7 @@
 #define UNI_APP_TRACE_VALUES_H
 
 #include "app/trace_open.h"
+#include "base/strbuf.h"
 #include "obj/params.h"
 
 struct uni_known_params {
@@ -21,6 +22,7 @@ struct uni_trace_values {
 	struct uni_image *image;
 	struct uni_debug *debug;		/* NULL: registers are shown as they were */
 	UNI_VEC(struct uni_known_params) known; /* by function */
+	struct uni_strbuf text;
 };
 
 void uni_trace_values_init(struct uni_trace_values *v, const struct uni_trace_open *t,

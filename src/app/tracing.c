@@ -49,7 +49,7 @@ int uni_tracing_open(struct uni_tracing *t, const char *target, const struct uni
 		.wait_ns = (uint64_t)(args->wait * 1e9),
 		.rest_ok = args->rest_ok,
 		.no_image_ok = true };
-	struct uni_tracer_args tracer = { .head = args->head };
+	struct uni_tracer_args tracer = { .head = args->head, .search = attach.search };
 	uint64_t until_ns = uni_now_ns() + attach.wait_ns;
 	int rc;
 
@@ -171,6 +171,19 @@ static int parse_triggers(
 	return rc;
 }
 
+static int parse_wants(struct uni_choice *c, const struct uni_opt_list *list, struct uni_err *err)
+{
+	struct uni_trace_want want;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < list->items.nr; i++) {
+		rc = uni_trace_want_parse(list->items.v[i], &want, err);
+		if (rc == 0 && !uni_vec_push(&c->want, want))
+			rc = uni_err_nomem(err);
+	}
+	return rc;
+}
+
 static void describe_choice(
 	struct uni_choice *c, const char *before, const struct uni_opt_list *list)
 {
@@ -196,6 +209,8 @@ int uni_choice_make(struct uni_choice *ret, const struct uni_tracing_args *a, st
 		rc = parse_regexes(ret, &a->regex, err);
 	if (rc == 0)
 		rc = parse_triggers(ret, &a->trigger, err);
+	if (rc == 0)
+		rc = parse_wants(ret, &a->args, err);
 	if (rc != 0) {
 		uni_choice_free(ret);
 		return rc;
@@ -204,8 +219,8 @@ int uni_choice_make(struct uni_choice *ret, const struct uni_tracing_args *a, st
 	ret->c.nr_globs = a->filter.items.nr;
 	ret->c.not_glob = a->exclude.items.v;
 	ret->c.nr_not = a->exclude.items.nr;
-	ret->c.args_glob = a->args.items.v;
-	ret->c.nr_args = a->args.items.nr;
+	ret->c.args = ret->want.v;
+	ret->c.nr_args = ret->want.nr;
 	ret->c.min_ns = (uint64_t)(a->min_us * 1e3);
 	ret->c.max_depth = (uint32_t)a->depth;
 	ret->c.pieces = a->pieces;
@@ -226,6 +241,7 @@ void uni_choice_free(struct uni_choice *c)
 	for (size_t i = 0; i < c->nr_regexes; i++)
 		regfree(&c->regex[i]);
 	c->nr_regexes = 0;
+	uni_vec_free(&c->want);
 }
 
 void uni_tracing_say(const struct uni_trace_done *d)

@@ -73,8 +73,9 @@ struct uni_tracing_args {
 			"mode function",                                                          \
 			NULL, NULL },                                                             \
 		{ 0, "args", UNI_OPT_LIST, &(a).args, "GLOB",                                     \
-			"also record argument registers and the value of these functions", NULL,  \
-			NULL },                                                                   \
+			"also record argument registers and the value of these "                  \
+			"functions; 'open(path:s)' copies the text behind an argument",           \
+			NULL, NULL },                                                             \
 		{ 0, "trigger", UNI_OPT_LIST, &(a).trigger, "FUNCTION:start|stop|freeze",         \
 			"when this function is called: begin to record, stop, or "                \
 			"keep the content of the rings; may be given several "                    \
@@ -116,6 +117,7 @@ struct uni_choice {
 	size_t nr_regexes;
 	struct uni_trace_trigger trigger[UNI_TRIGGERS_MAX];
 	char name[UNI_TRIGGERS_MAX][128];
+	UNI_VEC(struct uni_trace_want) want;
 	char text[256]; /* "tcp_* -ip_*" */
 	const char *mode;
 };

@@ -95,6 +95,29 @@ void uni_strbuf_addf(struct uni_strbuf *b, const char *fmt, ...)
 	va_end(again);
 }
 
+void uni_strbuf_quote(struct uni_strbuf *b, const void *text, size_t len, size_t max)
+{
+	static const char named[] = "\a\b\t\n\v\f\r\"\\", letters[] = "abtnvfr\"\\";
+	const uint8_t *s = text;
+	size_t n = len < max ? len : max;
+
+	uni_strbuf_addc(b, '"');
+	for (size_t i = 0; i < n; i++) {
+		const char *at = s[i] != '\0' ? strchr(named, s[i]) : NULL;
+		bool digit = i + 1 < n && s[i + 1] >= '0' && s[i + 1] <= '7';
+
+		if (at != NULL)
+			uni_strbuf_addf(b, "\\%c", letters[at - named]);
+		else if (s[i] >= ' ' && s[i] < 0x7f)
+			uni_strbuf_addc(b, (char)s[i]);
+		else
+			uni_strbuf_addf(b, digit ? "\\%03o" : "\\%o", s[i]);
+	}
+	uni_strbuf_addc(b, '"');
+	if (len > max)
+		uni_strbuf_adds(b, "...");
+}
+
 char *uni_strbuf_detach(struct uni_strbuf *b)
 {
 	char *s = NULL;

@@ -25,6 +25,8 @@ void uni_strbuf_adds(struct uni_strbuf *b, const char *s);
 void uni_strbuf_addc(struct uni_strbuf *b, char c);
 void uni_strbuf_addf(struct uni_strbuf *b, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* "text"..., with other characters escaped as in C: at most `max` bytes of it. */
+void uni_strbuf_quote(struct uni_strbuf *b, const void *text, size_t len, size_t max);
 bool uni_strbuf_reserve(struct uni_strbuf *b, size_t extra);
 static inline bool uni_strbuf_failed(const struct uni_strbuf *b)
 {

@@ -77,6 +77,8 @@ struct uni_sysc_reader {
 	struct uni_sysc_log *log;
 	const struct uni_sysc_told *told; /* NULL: the log is read when it is whole */
 	struct uni_strbuf args;
+	/* Texts of the newest entry with arguments, in its words. Its call is the next event. */
+	struct uni_trace_copied copied[UNI_TRACE_ARGS];
 	UNI_VEC(struct known) known;
 	UNI_VEC(struct thread) threads;
 };
@@ -134,6 +136,7 @@ static void take_words(struct uni_sysc_reader *r, struct thread *t, const struct
 		return;
 	if (e->cls == UNI_TRACE_CLASS_ENTRY_ARGS && e->nr >= UNI_SYSC_ARGS_MAX) {
 		memcpy(t->arg, w, sizeof(t->arg));
+		uni_trace_copied(w, e->nr, r->copied);
 		t->has_args = true;
 	} else if (e->cls == UNI_TRACE_CLASS_EXIT_VALUE && e->nr != 0) {
 		t->value = w[0];
@@ -155,7 +158,7 @@ static int begin_syscall(struct uni_sysc_reader *r, struct thread *t, const stru
 
 	uni_strbuf_reset(&r->args);
 	if (t->has_args)
-		uni_sysc_args(k->def, t->arg, UNI_SYSC_ARGS_MAX, r->memory, &r->args);
+		uni_sysc_args(k->def, t->arg, UNI_SYSC_ARGS_MAX, r->copied, r->memory, &r->args);
 	else
 		uni_strbuf_adds(&r->args, "...");
 	if (uni_strbuf_failed(&r->args))

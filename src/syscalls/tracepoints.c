@@ -97,7 +97,7 @@ static void put_args(
 		if (kind != 0 && kind != 'o')
 			uni_sysc_put_flags(kind, a->v, out);
 		else if (r->def->arg[i].type == UNI_UKT_STRING)
-			uni_sysc_quote(a->s, a->s_len, UINT8_MAX, out);
+			uni_strbuf_quote(out, a->s, a->s_len, UINT8_MAX);
 		else if (s.is_signed)
 			uni_strbuf_addf(out, "%" PRId64, uni_ukt_signed(r->def, i, a->v));
 		else if (s.base == 10)

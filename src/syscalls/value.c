@@ -14,32 +14,10 @@ struct args {
 	const struct uni_sysc_def *def;
 	const uint64_t *arg;
 	unsigned nr;
+	const struct uni_trace_copied *copied; /* UNI_TRACE_ARGS of them, or NULL */
 	const struct uni_sysc_memory *memory;
 	struct uni_strbuf *out;
 };
-
-void uni_sysc_quote(const void *text, size_t len, size_t max, struct uni_strbuf *out)
-{
-	static const char named[] = "\a\b\t\n\v\f\r\"\\", letters[] = "abtnvfr\"\\";
-	const uint8_t *s = text;
-	size_t n = uni_min(len, max);
-
-	uni_strbuf_addc(out, '"');
-	for (size_t i = 0; i < n; i++) {
-		const char *at = s[i] != '\0' ? strchr(named, s[i]) : NULL;
-		bool digit = i + 1 < n && s[i + 1] >= '0' && s[i + 1] <= '7';
-
-		if (at != NULL)
-			uni_strbuf_addf(out, "\\%c", letters[at - named]);
-		else if (s[i] >= ' ' && s[i] < 0x7f)
-			uni_strbuf_addc(out, (char)s[i]);
-		else
-			uni_strbuf_addf(out, digit ? "\\%03o" : "\\%o", s[i]);
-	}
-	uni_strbuf_addc(out, '"');
-	if (len > max)
-		uni_strbuf_adds(out, "...");
-}
 
 static void put_pointer(struct uni_strbuf *out, uint64_t v)
 {
@@ -49,12 +27,31 @@ static void put_pointer(struct uni_strbuf *out, uint64_t v)
 		uni_strbuf_addf(out, "0x%" PRIx64, v);
 }
 
-static void put_string(const struct args *a, uint64_t v)
+/* Shows the copy that the guest made when the call was made; false: there is none. */
+static bool put_copied(const struct args *a, unsigned i)
+{
+	const struct uni_trace_copied *t = &a->copied[i];
+	size_t max;
+
+	if (a->copied == NULL || i >= UNI_TRACE_ARGS || t->text == NULL ||
+		(t->flags & UNI_TRACE_TEXT_BAD) != 0)
+		return false;
+	max = a->memory != NULL ? a->memory->string_max : t->len;
+	uni_strbuf_quote(a->out, t->text, t->len, max);
+	if ((t->flags & UNI_TRACE_TEXT_CUT) != 0 && t->len <= max)
+		uni_strbuf_adds(a->out, "...");
+	return true;
+}
+
+static void put_string(const struct args *a, unsigned i)
 {
 	uint8_t text[STRING_CAP];
+	const uint64_t v = a->arg[i];
 	const uint8_t *nul;
 	size_t n = 0, len;
 
+	if (put_copied(a, i))
+		return;
 	if (v != 0 && a->memory != NULL)
 		n = a->memory->read(a->memory->ctx, v, text, sizeof(text));
 	nul = n != 0 ? memchr(text, '\0', n) : NULL;
@@ -63,7 +60,7 @@ static void put_string(const struct args *a, uint64_t v)
 	if (n == 0 || (nul == NULL && n < sizeof(text)))
 		put_pointer(a->out, v);
 	else
-		uni_sysc_quote(text, len, a->memory->string_max, a->out);
+		uni_strbuf_quote(a->out, text, len, a->memory->string_max);
 }
 
 /* A buffer to write, with the length in the next argument. */
@@ -73,6 +70,8 @@ static void put_buffer(const struct args *a, unsigned i)
 	uint64_t len = i + 1 < a->nr ? a->arg[i + 1] : 0;
 	size_t n = 0, want;
 
+	if (put_copied(a, i))
+		return;
 	want = a->memory != NULL ? uni_min(a->memory->string_max, sizeof(text)) : 0;
 	want = (size_t)uni_min((uint64_t)want, len);
 	if (a->arg[i] != 0 && want != 0)
@@ -81,7 +80,7 @@ static void put_buffer(const struct args *a, unsigned i)
 		put_pointer(a->out, a->arg[i]);
 		return;
 	}
-	uni_sysc_quote(text, n, n, a->out);
+	uni_strbuf_quote(a->out, text, n, n);
 	if (n < len)
 		uni_strbuf_adds(a->out, "...");
 }
@@ -133,7 +132,7 @@ static void put_one(const struct args *a, unsigned i)
 
 	switch (a->def->kinds[i]) {
 	case 's':
-		put_string(a, v);
+		put_string(a, i);
 		break;
 	case 'i':
 		put_buffer(a, i);
@@ -171,9 +170,10 @@ static void put_one(const struct args *a, unsigned i)
 }
 
 void uni_sysc_args(const struct uni_sysc_def *def, const uint64_t *arg, unsigned nr,
-	const struct uni_sysc_memory *memory, struct uni_strbuf *out)
+	const struct uni_trace_copied *copied, const struct uni_sysc_memory *memory,
+	struct uni_strbuf *out)
 {
-	const struct args a = { def, arg, nr, memory, out };
+	const struct args a = { def, arg, nr, copied, memory, out };
 	unsigned want = def != NULL ? uni_min(uni_sysc_nr_args(def), nr) : nr;
 
 	for (unsigned i = 0; i < want; i++) {

@@ -5,6 +5,7 @@
 
 #include "base/strbuf.h"
 #include "syscalls/table.h"
+#include "trace/values.h"
 
 /* Text in the guest, for arguments that point to some; NULL: they are shown as addresses. */
 struct uni_sysc_memory {
@@ -14,12 +15,11 @@ struct uni_sysc_memory {
 	size_t string_max; /* bytes shown of one */
 };
 
-/* def NULL: all in hex. memory may be NULL. */
+/* def NULL: all in hex. copied: texts that were copied when the call was made, or NULL. memory may
+ * be NULL. */
 void uni_sysc_args(const struct uni_sysc_def *def, const uint64_t *arg, unsigned nr,
-	const struct uni_sysc_memory *memory, struct uni_strbuf *out);
-
-/* "text"..., with other characters escaped as in C. */
-void uni_sysc_quote(const void *text, size_t len, size_t max, struct uni_strbuf *out);
+	const struct uni_trace_copied *copied, const struct uni_sysc_memory *memory,
+	struct uni_strbuf *out);
 
 /* Has the call no mode, because its argument before that makes no file (kind: that argument's)? */
 bool uni_sysc_no_mode(char kind, uint64_t flags);

@@ -119,6 +119,11 @@ int uni_ring_open(const struct uni_ring_source *source, uint64_t head, struct un
 		.keeps_promises = h.version >= UNI_TRACE_VERSION &&
 				  (h.features & UNI_TRACE_KEEPS_PROMISES) != 0,
 		.hooks = h.hooks };
+	/* Behind what every version's head has. */
+	if (h.version >= UNI_TRACE_VERSION && (h.features & UNI_TRACE_COPIES_TEXT) != 0 &&
+		read_ring_head(r, head + offsetof(struct uni_trace_head, text_rules), &h.text_rules,
+			sizeof(h.text_rules)) == 0)
+		r->info.text_rules = h.text_rules;
 	memcpy(r->info.uuid, h.uuid, sizeof(h.uuid));
 	memcpy(r->info.kinds, h.kinds, sizeof(h.kinds));
 	for (unsigned i = 0; i < h.nr_cpus && rc == 0; i++)

@@ -2,7 +2,9 @@
 #include "trace/values.h"
 
 #include <inttypes.h>
-#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
 
 /* The register may hold anything above the value's own bytes. */
 static uint64_t low_bytes(uint64_t v, unsigned size)
@@ -17,49 +19,80 @@ static int64_t signed_bytes(uint64_t v, unsigned size)
 	return (int64_t)(v << shift) >> shift;
 }
 
-static int put_value(const struct uni_param *p, uint64_t v, char *buf, size_t size)
+static void put_value(const struct uni_param *p, uint64_t v, struct uni_strbuf *out)
 {
 	switch (p->form) {
 	case UNI_PARAM_SIGNED:
-		return snprintf(buf, size, "%" PRId64, signed_bytes(v, p->size));
+		uni_strbuf_addf(out, "%" PRId64, signed_bytes(v, p->size));
+		break;
 	case UNI_PARAM_UNSIGNED:
-		return snprintf(buf, size, "%" PRIu64, low_bytes(v, p->size));
+		uni_strbuf_addf(out, "%" PRIu64, low_bytes(v, p->size));
+		break;
 	case UNI_PARAM_BOOL:
-		return snprintf(buf, size, "%s", low_bytes(v, 1) != 0 ? "true" : "false");
+		uni_strbuf_adds(out, low_bytes(v, 1) != 0 ? "true" : "false");
+		break;
 	default:
-		return snprintf(buf, size, "0x%" PRIx64, v);
+		uni_strbuf_addf(out, "0x%" PRIx64, v);
+		break;
 	}
+}
+
+void uni_trace_copied(const uint64_t *words, size_t nr, struct uni_trace_copied ret[UNI_TRACE_ARGS])
+{
+	memset(ret, 0, UNI_TRACE_ARGS * sizeof(*ret));
+	/* The last word is the function. */
+	for (size_t i = UNI_TRACE_ARGS; nr > i && i < nr - 1;) {
+		const uint64_t head = words[i++];
+		size_t len = UNI_TRACE_TEXT_BYTES(head), more = (len + 7) / 8;
+
+		if (UNI_TRACE_TEXT_ARG(head) >= UNI_TRACE_ARGS || more > nr - 1 - i)
+			return;
+		ret[UNI_TRACE_TEXT_ARG(head)] = (struct uni_trace_copied){
+			.text = (const char *)&words[i],
+			.len = (uint16_t)len,
+			.flags = (uint8_t)UNI_TRACE_TEXT_FLAGS(head),
+		};
+		i += more;
+	}
+}
+
+static void put_copied(const struct uni_trace_copied *t, struct uni_strbuf *out)
+{
+	uni_strbuf_quote(out, t->text, t->len, t->len);
+	if ((t->flags & UNI_TRACE_TEXT_CUT) != 0)
+		uni_strbuf_adds(out, "...");
 }
 
 void uni_trace_args_text(
-	const struct uni_params *p, const uint64_t *reg, size_t nr, char *buf, size_t size)
+	const struct uni_params *p, const uint64_t *words, size_t nr, struct uni_strbuf *out)
 {
 	static const struct uni_param hex = { .form = UNI_PARAM_POINTER };
-	size_t count = p != NULL ? p->nr : nr, at = 0;
+	const size_t regs = uni_min(nr, (size_t)UNI_TRACE_ARGS), count = p != NULL ? p->nr : regs;
+	struct uni_trace_copied copied[UNI_TRACE_ARGS];
 
-	buf[0] = '\0';
-	for (size_t i = 0; i < count && at < size; i++) {
+	uni_trace_copied(words, nr, copied);
+	for (size_t i = 0; i < count; i++) {
 		const struct uni_param *one = p != NULL ? &p->param[i] : &hex;
 		size_t from = p != NULL ? (size_t)one->reg : i;
 
-		at += (size_t)snprintf(buf + at, size - at, "%s%s%s", i != 0 ? ", " : "", one->name,
+		uni_strbuf_addf(out, "%s%s%s", i != 0 ? ", " : "", one->name,
 			one->name[0] != '\0' ? "=" : "");
-		if (at >= size)
-			return;
-		at += one->reg == UNI_PARAM_NO_REG || from >= nr
-			      ? (size_t)snprintf(buf + at, size - at, "?")
-			      : (size_t)put_value(one, reg[from], buf + at, size - at);
+		if (one->reg == UNI_PARAM_NO_REG || from >= regs)
+			uni_strbuf_adds(out, "?");
+		else if (copied[from].text == NULL ||
+			 (copied[from].flags & UNI_TRACE_TEXT_BAD) != 0)
+			put_value(one, words[from], out);
+		else
+			put_copied(&copied[from], out);
 	}
 }
 
-void uni_trace_value_text(const struct uni_params *p, uint64_t reg, char *buf, size_t size)
+void uni_trace_value_text(const struct uni_params *p, uint64_t reg, struct uni_strbuf *out)
 {
 	static const struct uni_param hex = { .form = UNI_PARAM_POINTER };
-	int n;
 
-	buf[0] = '\0';
 	if (p != NULL && (!p->returns || p->value.reg == UNI_PARAM_NO_REG))
 		return;
-	n = snprintf(buf, size, "ret=");
-	(void)put_value(p != NULL ? &p->value : &hex, reg, buf + n, size - (size_t)n);
+	uni_strbuf_adds(out, "ret=");
+	put_value(p != NULL ? &p->value : &hex, reg, out);
 }

@@ -6,13 +6,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/strbuf.h"
 #include "obj/params.h"
+#include "uniscope/trace_abi.h"
 
-/* "a=5, s=0xffff8000"; a parameter that is not in a general register is "x=?". p NULL: the function
- * is not known; shows all registers in hex. Text that does not fit is cut. */
+/* The guest's copy of a text that an argument pointed to when the call was made. */
+struct uni_trace_copied {
+	const char *text; /* within the record; NULL: nothing was copied */
+	uint16_t len;
+	uint8_t flags; /* UNI_TRACE_TEXT_CUT, _BAD */
+};
+/* From the words of an entry with arguments. */
+void uni_trace_copied(
+	const uint64_t *words, size_t nr, struct uni_trace_copied ret[UNI_TRACE_ARGS]);
+
+/* "a=5, s=0xffff8000, path=\"/etc\""; a parameter that is not in a general register is "x=?". p
+ * NULL: the function is not known; shows all registers in hex. words: of an entry with arguments.
+ */
 void uni_trace_args_text(
-	const struct uni_params *p, const uint64_t *reg, size_t nr, char *buf, size_t size);
+	const struct uni_params *p, const uint64_t *words, size_t nr, struct uni_strbuf *out);
 /* "ret=5"; "" where nothing is returned, or not in a general register. */
-void uni_trace_value_text(const struct uni_params *p, uint64_t reg, char *buf, size_t size);
+void uni_trace_value_text(const struct uni_params *p, uint64_t reg, struct uni_strbuf *out);
 
 #endif

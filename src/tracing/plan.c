@@ -16,7 +16,10 @@ struct plan {
 	const struct uni_trace_guest *g;
 	const struct uni_trace_choice *choice; /* NULL: off */
 	struct uni_trace_plan *ret;
+	struct uni_err *err;
 	size_t cap;
+	struct uni_trace_rules rules; /* for text behind arguments */
+	bool has_text;		      /* the function that is planned has such a rule */
 	/* The page that was read last: sites come in order. */
 	uint64_t page_va;
 	bool have_page;
@@ -55,7 +58,7 @@ static bool is_chosen(const struct uni_trace_choice *c, const char *name)
 	if (name_matches(c->not_glob, c->nr_not, name))
 		return false;
 	any = any || name_matches(c->glob, c->nr_globs, name) ||
-	      name_matches(c->args_glob, c->nr_args, name);
+	      uni_trace_wants_match(c->args, c->nr_args, name);
 	for (size_t i = 0; !any && i < c->nr_regexes; i++)
 		any = regexec(&c->regex[i], name, 0, NULL, 0) == 0;
 	return any;
@@ -77,8 +80,8 @@ static uint64_t entry_hook(const struct plan *p, const struct uni_site_function 
 	case UNI_TRIGGER_NONE:
 		break;
 	}
-	if (name_matches(c->args_glob, c->nr_args, f->name))
-		return h->entry_args;
+	if (uni_trace_wants_match(c->args, c->nr_args, f->name))
+		return p->has_text ? h->entry_text : h->entry_args;
 	if (c->max_depth == 0 && p->g->info->kinds[f->low & 15] == UNI_TRACE_KIND_ENTRY)
 		return c->mode == UNI_TRACE_FUNCTION && h->entry_only != 0 ? h->entry_only
 									   : h->entry;
@@ -93,7 +96,7 @@ static uint64_t exit_hook(const struct plan *p, const struct uni_site_function *
 
 	if (c->mode == UNI_TRACE_FUNCTION)
 		return 0;
-	if (name_matches(c->args_glob, c->nr_args, f->name))
+	if (uni_trace_wants_match(c->args, c->nr_args, f->name))
 		return h->exit_value;
 	if (c->max_depth != 0)
 		return h->exit_any;
@@ -203,11 +206,34 @@ static int plan_site(struct plan *p, const struct uni_site *s, const uint8_t *no
 	return add_patch(p, s->addr + p->g->bias, now, want, sizeof(want), pieces);
 }
 
+/* Which text of its arguments its entry has to copy. */
+static int plan_texts(struct plan *p, const struct uni_site_function *f)
+{
+	const struct uni_trace_choice *c = p->choice;
+	const struct uni_site *s = &p->g->sites->site[f->first], *end = s + f->nr;
+	struct uni_trace_text_rule rule;
+	int rc;
+
+	p->has_text = false;
+	if (!uni_trace_wants_text(c->args, c->nr_args))
+		return 0;
+	while (s != end - 1 && s->kind != UNI_SITE_ENTRY)
+		s++;
+	rc = uni_trace_wants_rule(
+		c->args, c->nr_args, f->name, p->g->debug, s->addr, &rule, p->err);
+	p->has_text = rc == 0 && rule.bytes != 0;
+	rule.function = (uint32_t)(s->addr + p->g->bias);
+	return p->has_text && !uni_vec_push(&p->rules.all, rule) ? -UNI_ENOMEM : rc;
+}
+
 static int plan_function(struct plan *p, const struct uni_site_function *f)
 {
 	bool on = p->choice != NULL && is_chosen(p->choice, f->name) && can_trace(p, f);
 	uint8_t(*now)[UNI_SITE_BYTES] = calloc(f->nr, sizeof(*now));
 	int rc = now != NULL ? 0 : -UNI_ENOMEM;
+
+	if (rc == 0 && on)
+		rc = plan_texts(p, f);
 
 	if (rc == 0 && !read_function(p, f, now)) {
 		p->ret->nr_unlike++;
@@ -317,6 +343,38 @@ static int plan_control(struct plan *p)
 	return rc;
 }
 
+/* The rules that entry_text obeys, by words of 4 bytes. */
+static int plan_rules(struct plan *p)
+{
+	const uint64_t to = p->g->info->text_rules;
+	const struct uni_trace_text_rules want = { .nr = (uint32_t)p->rules.all.nr };
+	struct uni_trace_text_rules now;
+	struct uni_trace_text_rule was;
+	int rc = 0;
+
+	if (want.nr == 0)
+		return 0;
+	uni_trace_rules_sort(&p->rules);
+	if (uni_tmem_read(p->g->mem, to, &now, sizeof(now)) != 0)
+		return -UNI_EFAULT;
+	if (want.nr > now.room)
+		return uni_err_set(p->err, UNI_ERANGE,
+			"text behind arguments of %u functions: the guest has room for %u; "
+			"--args with fewer functions",
+			want.nr, now.room);
+	rc = add_patch(
+		p, to + offsetof(struct uni_trace_text_rules, nr), &now.nr, &want.nr, 4, false);
+	for (uint32_t i = 0; rc == 0 && i < want.nr; i++) {
+		const uint64_t va = to + sizeof(now) + i * sizeof(was);
+		const uint8_t *rule = (const uint8_t *)&p->rules.all.v[i];
+
+		rc = uni_tmem_read(p->g->mem, va, &was, sizeof(was));
+		for (unsigned k = 0; rc == 0 && k < sizeof(was); k += 4)
+			rc = add_patch(p, va + k, (const uint8_t *)&was + k, rule + k, 4, false);
+	}
+	return rc;
+}
+
 /* Rings that a trigger stopped go on with a new start. `stop` leaves them, because they hold the
  * events before the trigger. */
 static int plan_thaw(struct plan *p)
@@ -336,104 +394,6 @@ static int by_gpa(const void *a, const void *b)
 	return p->gpa < q->gpa ? -1 : p->gpa > q->gpa;
 }
 
-static int check_hooks(const struct plan *p, struct uni_err *err)
-{
-	const struct uni_trace_hooks *h = &p->g->hooks;
-	const struct uni_trace_choice *c = p->choice;
-
-	if (c == NULL || uni_trace_choice_is_threads(c))
-		return 0;
-	if (uni_trace_choice_check(c, err) != 0)
-		return -err->code;
-	if (h->entry == 0 || h->entry_any == 0 || (c->nr_args != 0 && h->entry_args == 0) ||
-		(c->nr_triggers != 0 && (h->entry_start == 0 || h->entry_freeze == 0)) ||
-		(c->mode != UNI_TRACE_FUNCTION &&
-			(h->exit == 0 || h->exit_lite == 0 || h->exit_min == 0)))
-		return uni_err_set(
-			err, UNI_ENOTSUP, "the tracer in this guest has no hook for what is asked");
-	if (c->min_ns != 0 && p->g->tsc_hz == 0)
-		return uni_err_set(err, UNI_ENOTSUP,
-			"the guest does not tell the frequency of its counter, which a minimum "
-			"duration needs");
-	return 0;
-}
-
-/* Functions that are not patched cannot be distinguished. */
-static int check_whole(const struct plan *p, struct uni_err *err)
-{
-	const struct uni_trace_choice *c = p->choice;
-
-	if (c == NULL || !p->g->calls_itself || p->g->sites->nr_functions != 0 ||
-		c->nr_globs + c->nr_regexes + c->nr_not + c->nr_args + c->nr_triggers == 0)
-		return 0;
-	return uni_err_set(err, UNI_ENOTSUP,
-		"the functions of %s call the tracer by themselves "
-		"(-finstrument-functions or -pg). All of them are traced or "
-		"none: leave out the options that choose functions",
-		uni_image_path(p->g->image));
-}
-
-/* A trigger with a misspelt name would never fire, without any message. */
-static int check_names(const struct plan *p, struct uni_err *err)
-{
-	const struct uni_trace_choice *c = p->choice;
-	const struct uni_sites *s = p->g->sites;
-
-	for (size_t i = 0; c != NULL && i < c->nr_triggers + c->nr_args; i++) {
-		bool is_trigger = i < c->nr_triggers, found = false;
-		const char *name =
-			is_trigger ? c->trigger[i].function : c->args_glob[i - c->nr_triggers];
-
-		for (size_t k = 0; !found && k < s->nr_functions; k++)
-			found = is_trigger ? strcmp(name, s->function[k].name) == 0
-					   : uni_glob_match(name, s->function[k].name);
-		if (!found)
-			return uni_err_set(err, UNI_ENOENT,
-				"%s %s: no function of that name can be traced (nm %s lists names)",
-				is_trigger ? "--trigger" : "--args", name,
-				uni_image_path(p->g->image));
-	}
-	return 0;
-}
-
-static int check_choice(const struct plan *p, struct uni_err *err)
-{
-	const struct uni_trace_plan *r = p->ret;
-
-	if (p->choice == NULL || r->nr_functions != 0 || uni_trace_choice_is_threads(p->choice) ||
-		(p->g->calls_itself && p->g->sites->nr_functions == 0))
-		return 0;
-	if (r->nr_no_exits != 0)
-		return uni_err_set(err, UNI_ENOENT,
-			"the returns of the %u functions that match are not known: link the guest "
-			"with --emit-relocs, or trace entries only (--mode function)",
-			r->nr_no_exits);
-	if (r->nr_pieces != 0)
-		return uni_err_set(err, UNI_ENOENT,
-			"the %u functions that match begin with several "
-			"instructions. Let `uniscope trace prepare` make one of "
-			"them before the guest boots, or give --pieces if no "
-			"thread can be interrupted there",
-			r->nr_pieces);
-	if (r->nr_unlike != 0)
-		return uni_err_set(err, UNI_EMISMATCH,
-			"the %u functions that match hold other code in the guest than in %s",
-			r->nr_unlike, uni_image_path(p->g->image));
-	return uni_err_set(err, UNI_ENOENT,
-		"no function matches, of the %zu that can be traced (nm %s lists names)",
-		p->g->sites->nr_functions, uni_image_path(p->g->image));
-}
-
-int uni_trace_choice_check(const struct uni_trace_choice *c, struct uni_err *err)
-{
-	if (c->mode == UNI_TRACE_FUNCTION && (c->max_depth != 0 || c->min_ns != 0))
-		return uni_err_set(err, UNI_EUSAGE,
-			"%s needs the ends of calls, and --mode function records none: graph and "
-			"lite do",
-			c->max_depth != 0 ? "--depth" : "--min-duration");
-	return 0;
-}
-
 int uni_trace_plan(const struct uni_trace_guest *g, const struct uni_trace_choice *choice,
 	struct uni_trace_plan *ret, struct uni_err *err)
 {
@@ -441,33 +401,36 @@ int uni_trace_plan(const struct uni_trace_guest *g, const struct uni_trace_choic
 		.g = g,
 		.choice = choice,
 		.ret = ret,
+		.err = err,
 		.cap = g->sites->nr_sites + HEAD_WORDS + UNI_TRACE_GAP_PATCHES(g->info->nr_cpus),
 	};
 	int rc;
 
 	memset(ret, 0, sizeof(*ret));
-	rc = check_hooks(&p, err);
-	if (rc == 0)
-		rc = check_whole(&p, err);
-	if (rc == 0)
-		rc = check_names(&p, err);
+	rc = uni_trace_plan_check(g, choice, err);
 	if (rc != 0)
 		return rc;
+	/* A rule is two words, and no rule is of a function that has no site. */
+	if (choice != NULL && uni_trace_wants_text(choice->args, choice->nr_args))
+		p.cap += 2 * g->sites->nr_functions + 1;
 	ret->patch = calloc(p.cap, sizeof(*ret->patch));
 	rc = ret->patch != NULL ? 0 : -UNI_ENOMEM;
 	for (size_t i = 0; rc == 0 && i < g->sites->nr_functions; i++)
 		rc = plan_function(&p, &g->sites->function[i]);
 	if (rc == 0)
+		rc = plan_rules(&p);
+	if (rc == 0)
 		rc = plan_control(&p);
 	if (rc == 0)
 		rc = plan_thaw(&p);
-	if (rc != 0)
+	uni_vec_free(&p.rules.all);
+	if (rc != 0 && err->code == 0)
 		rc = uni_err_set(err, (enum uni_errcode) - rc,
 			"the guest's code cannot be patched: %s",
 			rc == -UNI_ERANGE ? "the tracer's hooks are too far from it"
 					  : uni_strerror(rc));
-	else
-		rc = check_choice(&p, err);
+	else if (rc == 0)
+		rc = uni_trace_plan_check_found(g, choice, ret, err);
 	if (rc != 0) {
 		uni_trace_plan_deinit(ret);
 		return rc;

@@ -11,6 +11,7 @@
 #include "tracing/guest_memory.h"
 #include "backend/patch.h"
 #include "trace/ring.h"
+#include "tracing/wants.h"
 
 enum uni_trigger {
 	UNI_TRIGGER_NONE,
@@ -32,7 +33,7 @@ struct uni_trace_choice {
 	size_t nr_regexes;
 	const char *const *not_glob; /* and none of these */
 	size_t nr_not;
-	const char *const *args_glob; /* of these with arguments and value */
+	const struct uni_trace_want *args; /* of these with arguments and value */
 	size_t nr_args;
 	const struct uni_trace_trigger *trigger;
 	size_t nr_triggers;
@@ -73,7 +74,8 @@ struct uni_trace_guest {
 	/* it reports gaps by the word alone: the guest itself does the requested writes */
 	bool inside;
 	struct uni_trace_hooks hooks;
-	uint64_t tsc_hz; /* for min_ns; 0: not known */
+	uint64_t tsc_hz;	 /* for min_ns; 0: not known */
+	struct uni_debug *debug; /* for names of parameters; NULL: none are given */
 };
 
 /*
@@ -84,6 +86,11 @@ struct uni_trace_guest {
 int uni_trace_plan(const struct uni_trace_guest *g, const struct uni_trace_choice *choice,
 	struct uni_trace_plan *ret, struct uni_err *err);
 void uni_trace_plan_deinit(struct uni_trace_plan *p);
+/* Its checks (plan_check.c): before anything is planned, and whether any function was found. */
+int uni_trace_plan_check(
+	const struct uni_trace_guest *g, const struct uni_trace_choice *c, struct uni_err *err);
+int uni_trace_plan_check_found(const struct uni_trace_guest *g, const struct uni_trace_choice *c,
+	const struct uni_trace_plan *r, struct uni_err *err);
 
 /*
  * Patches that make each CPU report, before its next record, that open calls have no end in the

@@ -17,6 +17,7 @@ struct uni_tracer {
 	struct uni_ring_source source;
 	struct uni_ring *ring;
 	struct uni_sites *sites;
+	struct uni_debug *debug; /* once a choice names parameters */
 	uint64_t head;
 	uint32_t sets; /* control.sets as we left it, once is_set */
 	bool is_set;
@@ -75,6 +76,7 @@ void uni_tracer_close(struct uni_tracer *t)
 	uni_ring_close(t->ring);
 	uni_tmem_close(t->mem);
 	uni_sites_destroy(t->sites);
+	uni_debug_destroy(t->debug);
 	free(t);
 }
 
@@ -138,6 +140,9 @@ static int describe_guest(struct uni_tracer *t, const struct uni_trace_choice *c
 			"the guest's image is needed to know what can be traced: -e IMAGE");
 	if (t->sites == NULL)
 		rc = find_sites(t, choice, err);
+	if (rc == 0 && choice != NULL && t->debug == NULL &&
+		uni_trace_wants_name(choice->args, choice->nr_args))
+		rc = uni_debug_of_image(t->args.image, &t->args.search, &t->debug, err);
 	*ret = (struct uni_trace_guest){ .mem = t->mem,
 		.image = t->args.image,
 		.bias = t->args.bias,
@@ -147,7 +152,8 @@ static int describe_guest(struct uni_tracer *t, const struct uni_trace_choice *c
 		.head = t->head,
 		.ring = t->ring,
 		.inside = (t->args.t->ops->caps(t->args.t) & UNI_CAP_INSIDE) != 0,
-		.tsc_hz = info->tsc_hz };
+		.tsc_hz = info->tsc_hz,
+		.debug = t->debug };
 	if (rc == 0 && uni_tmem_read(t->mem, info->hooks, &ret->hooks, sizeof(ret->hooks)) != 0)
 		rc = uni_err_set(err, UNI_EFAULT, "the guest's table of hooks cannot be read");
 	return rc;

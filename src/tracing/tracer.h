@@ -17,7 +17,8 @@ struct uni_tracer_args {
 	struct uni_target *t;
 	const struct uni_image *image; /* NULL: the rings are found by their magic, read only */
 	uint64_t bias;
-	const char *head; /* address of the head as the user gives it, or NULL */
+	const char *head;		/* address of the head as the user gives it, or NULL */
+	struct uni_image_search search; /* for debug data, which names parameters */
 };
 
 /* target and image must outlive it. */

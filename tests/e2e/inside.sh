@@ -131,7 +131,7 @@ tcp_of() {
 
 # Calls, and that they are restored: the guest patches itself.
 traced() {
-	timeout 200 "$U" trace record "$by_unix" -e "$elf" -d 0.5 --filter 'burn_*' \
+	timeout 200 "$U" trace record "$by_unix" -e "$elf" -d 0.5 --filter 'burn_*' --args 'burn_b(1:s)' \
 		-o "$T/t.uniscope" --overwrite &&
 		babeltrace2 "$T/t.uniscope" >"$T/ctf" && grep -q 'entry:' "$T/ctf" &&
 		"$U" trace report "$T/t.uniscope" | grep -q burn_a &&

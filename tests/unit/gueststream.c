@@ -339,6 +339,37 @@ static void test_patches(void **state)
 	guest_end();
 }
 
+/* The rules about text, their number, and nothing beside them. */
+static void test_text_rules(void **state)
+{
+	static uint64_t room[4 + 1]; /* one behind what it is given */
+	const struct uni_trace_memory none = { 0 };
+	const uint64_t at = (uint64_t)room, va = (uint64_t)text + 16;
+	static const uint8_t nop[5] = { 0x0f, 0x1f, 0x44, 0, 0 };
+	struct uni_target *t;
+	uint64_t written;
+	uint8_t call[5];
+
+	guest_start(NULL, true);
+	t = attached();
+	assert_int_equal(patch(t, at + 4, 4, "\0\0\0\0", "\1\0\0\0", &written), -UNI_EFAULT);
+	assert_int_equal(uni_trace_copy_text(room, 4 * 8, &none), 0);
+	assert_int_equal(patch(t, at + 4, 4, "\0\0\0\0", "\1\0\0\0", &written), 0);
+	assert_int_equal(room[0] >> 32, 1);
+	for (uint64_t i = 8; i < 4 * 8; i += 4)
+		assert_int_equal(patch(t, at + i, 4, "\0\0\0\0", "\7\0\0\0", &written), 0);
+	assert_int_equal(room[3], 0x700000007);
+	assert_int_equal(patch(t, at, 4, &room[0], "\7\0\0\0", &written), -UNI_EFAULT);
+	assert_int_equal(patch(t, at + 4 * 8, 4, room + 4, "\7\0\0\0", &written), -UNI_EFAULT);
+	memcpy(text + 16, nop, 5);
+	call_hook(call, 0xe8, va, hooks()->entry_text);
+	assert_int_equal(patch(t, va, 5, nop, call, &written), 0);
+	assert_memory_equal(text + 16, call, 5);
+	uni_target_detach(t);
+	guest_end();
+	uni_trace_head.text_rules = 0;
+}
+
 /* Whatever is asked for: an entry stays an entry, an exit an exit, and both are where they may be.
  */
 static void test_kinds(void **state)
@@ -547,6 +578,7 @@ int main(void)
 		cmocka_unit_test(test_rate),
 		cmocka_unit_test(test_weight),
 		cmocka_unit_test(test_patches),
+		cmocka_unit_test(test_text_rules),
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_reads),
 		cmocka_unit_test(test_freeze),

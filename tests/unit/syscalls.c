@@ -154,7 +154,7 @@ static void arguments(void **state)
 
 		uni_strbuf_init(&b);
 		uni_sysc_args(uni_sysc_by_name(all[i].name, strlen(all[i].name)), all[i].arg, 6,
-			&memory, &b);
+			NULL, &memory, &b);
 		assert_string_equal(b.s, all[i].want);
 		uni_strbuf_deinit(&b);
 	}
@@ -168,13 +168,13 @@ static void texts(void **state)
 	struct uni_strbuf b;
 
 	uni_strbuf_init(&b);
-	uni_sysc_args(uni_sysc_by_name("chdir", 5), arg, 6, &few, &b);
+	uni_sysc_args(uni_sysc_by_name("chdir", 5), arg, 6, NULL, &few, &b);
 	assert_string_equal(b.s, "\"/etc\"...");
 	uni_strbuf_reset(&b);
-	uni_sysc_args(uni_sysc_by_name("chdir", 5), arg, 6, NULL, &b);
+	uni_sysc_args(uni_sysc_by_name("chdir", 5), arg, 6, NULL, NULL, &b);
 	assert_string_equal(b.s, "0x1000");
 	uni_strbuf_reset(&b);
-	uni_sysc_args(NULL, arg, 3, &few, &b);
+	uni_sysc_args(NULL, arg, 3, NULL, &few, &b);
 	assert_string_equal(b.s, "0x1000, 0x10, 0x3");
 	uni_strbuf_deinit(&b);
 	(void)state;

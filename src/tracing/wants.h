@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The words of `--args`: "FUNCTION", or "FUNCTION(ARGUMENT:s, ...)" for the text behind arguments.
+ * FUNCTION is a glob. ARGUMENT is a parameter's name, for which the image needs debug
+ * data, or the number of a general argument register, from 1 on. s: text that ends in a NUL; b:
+ * bytes, whose number is the next argument; a number behind it limits the bytes (64).
+ */
+#ifndef UNI_TRACING_WANTS_H
+#define UNI_TRACING_WANTS_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "obj/params.h"
+#include "uniscope/trace_abi.h"
+
+#define UNI_TRACE_WANT_BYTES 64 /* of a text, if no limit is given */
+
+struct uni_trace_want {
+	char function[256]; /* glob */
+	unsigned nr;
+	struct uni_trace_want_text {
+		char param[UNI_PARAM_NAME]; /* "": by its number */
+		uint8_t arg;		    /* from 0 on */
+		bool is_buffer;
+		uint16_t bytes;
+	} text[UNI_TRACE_ARGS];
+};
+
+int uni_trace_want_parse(const char *text, struct uni_trace_want *ret, struct uni_err *err);
+
+/* Does any of them ask for this function? */
+bool uni_trace_wants_match(const struct uni_trace_want *want, size_t nr, const char *function);
+/* Does any ask for a parameter by name? */
+bool uni_trace_wants_name(const struct uni_trace_want *want, size_t nr);
+/* Does any ask for text? */
+bool uni_trace_wants_text(const struct uni_trace_want *want, size_t nr);
+
+/*
+ * The rule for a function at this address in the image, without rule->function. debug NULL: no
+ * names are given. rule->bytes is 0 if the function has no text to copy. -UNI_ENOENT: it has no
+ * such parameter.
+ */
+int uni_trace_wants_rule(const struct uni_trace_want *want, size_t nr, const char *function,
+	struct uni_debug *debug, uint64_t svma, struct uni_trace_text_rule *ret,
+	struct uni_err *err);
+
+/* By rising function. */
+struct uni_trace_rules {
+	UNI_VEC(struct uni_trace_text_rule) all;
+};
+void uni_trace_rules_sort(struct uni_trace_rules *rules);
+
+#endif

@@ -1,0 +1,99 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# trace_texts.sh UNISCOPE BUILD SRCROOT: text behind arguments (--args 'open(path:s)'). A process says which texts its functions
+# were given. Our trace has the same, and so has uftrace's of the same program. TAP.
+set -u
+U=$1 BUILD=$2 SRC=$3
+T=$(mktemp -d)
+pid=
+end() {
+	exec 9>&-
+	[ -z "$pid" ] || { kill "$pid"; wait "$pid"; } 2>/dev/null
+	pid=
+}
+trap 'end; rm -rf "$T"' EXIT INT TERM
+n=0
+check() { # DESCRIPTION COMMAND...: ok when the command succeeds
+	what=$1
+	shift
+	n=$((n + 1))
+	if "$@" >"$T/log" 2>&1; then echo "ok $n - $what"; else
+		echo "not ok $n - $what"
+		sed 's/^/# /' "$T/log"
+	fi
+}
+wait_for() { # COMMAND...: until it succeeds
+	for _ in $(seq 1200); do
+		"$@" && return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+begin() {
+	end
+	rm -f "$T/in" "$T/out"
+	mkfifo "$T/in"
+	"$BUILD/tests/e2e/proctexts" <"$T/in" >"$T/out" &
+	pid=$!
+	exec 9>"$T/in"
+	wait_for grep -q ready "$T/out"
+}
+
+record() { # ARGUMENT...: of trace record
+	begin || return 1
+	"$U" trace record "proc:pid=$pid" -d 0 -o "$T/s.uniscope" --overwrite "$@" 2>"$T/said" &
+	tracer=$!
+	wait_for grep -q 'functions at .* places are traced' "$T/said" || { cat "$T/said"; return 1; }
+	echo >&9
+	wait_for grep -q '^done' "$T/out"
+	kill -INT $tracer
+	wait $tracer && "$U" trace replay "$T/s.uniscope" >"$T/replay" || { cat "$T/said"; return 1; }
+}
+
+# The texts of a replay's calls of one function, as they are in a book.
+texts() { # FUNCTION FILE
+	sed -n "s/.*$1(\([a-z]*=[^,\"]*, \)\{0,1\}\([a-z]*=\)\{0,1\}\"\([^\"]*\)\".*/\3/p" "$2"
+}
+
+by_name() {
+	record --args 'texts_open(path:s256)' --args 'texts_write(buf:b256)' &&
+		sed -n '/^ready/,/^done/p' "$T/out" | grep -v '^ready\|^done' >"$T/book" &&
+		[ "$(wc -l <"$T/book")" -eq 300 ] || return 1
+	texts texts_open "$T/replay" >"$T/open"
+	texts texts_write "$T/replay" >"$T/write"
+	diff "$T/book" "$T/open" && diff "$T/book" "$T/write" &&
+		grep -qF 'texts_open(path="b/1", flags=1)' "$T/replay" || { head -20 "$T/replay"; return 1; }
+}
+as_uftrace() {
+	echo | uftrace record -d "$T/uf" --no-pager -A 'texts_open@arg1/s' -A 'texts_write@arg2/s' \
+		"$BUILD/tests/e2e/proctexts-uftrace" >"$T/out" || return 1
+	uftrace replay -d "$T/uf" --no-pager >"$T/theirs" || return 1
+	sed -n 's/.*texts_open("\([^"]*\)").*/\1/p' "$T/theirs" >"$T/open.uf"
+	sed -n 's/.*texts_write("\([^"]*\)").*/\1/p' "$T/theirs" >"$T/write.uf"
+	diff "$T/open" "$T/open.uf" && diff "$T/write" "$T/write.uf" || { head "$T/theirs"; return 1; }
+}
+by_number() { # only the functions that are named have texts; a limit cuts
+	record --args 'texts_*' --args 'texts_open(1:s8)' &&
+		grep -qF 'texts_open(path="aaaaaaaa"..., flags=260)' "$T/replay" &&
+		grep -qE 'texts_write\(fd=260, buf=0x[0-9a-f]+, size=' "$T/replay"
+}
+any() { # what cannot be read is an address, and what cannot be printed is escaped
+	record --args 'texts_any(path:s)' && grep -qF 'texts_any(path=0x10)' "$T/replay" &&
+		grep -qF 'texts_any(path="tab\t quote\" back\\ \0012 \303\251")' "$T/replay" &&
+		[ "$(grep -c 'texts_any(' "$T/replay")" -eq 2 ]
+}
+refused() { # MESSAGE ARGUMENT
+	begin || return 1
+	"$U" trace record "proc:pid=$pid" -q -d 1 -o "$T/r.uniscope" --args "$2" 2>"$T/said" && return 1
+	grep -qF -- "$1" "$T/said" || { cat "$T/said"; return 1; }
+}
+
+check "texts by a parameter's name, in the stack of the guest" by_name
+check "the same texts as uftrace's" as_uftrace
+check "texts by a register's number, and a limit" by_number
+check "addresses that cannot be read" any
+check "no such parameter" refused "no parameter 'name'" 'texts_open(name:s)'
+check "what is no argument" refused 'write FUNCTION' 'texts_open(path)'
+end
+echo "1..$n"

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The words of --args, and the rules that come of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "tracing/wants.h"
+
+static void words_are_understood(void **state)
+{
+	struct uni_trace_want w;
+	struct uni_err err = { 0 };
+
+	assert_int_equal(uni_trace_want_parse("tcp_*", &w, &err), 0);
+	assert_string_equal(w.function, "tcp_*");
+	assert_int_equal(w.nr, 0);
+	assert_int_equal(uni_trace_want_parse("open(path:s)", &w, &err), 0);
+	assert_string_equal(w.function, "open");
+	assert_int_equal(w.nr, 1);
+	assert_string_equal(w.text[0].param, "path");
+	assert_int_equal(w.text[0].bytes, UNI_TRACE_WANT_BYTES);
+	assert_int_equal(uni_trace_want_parse("f?( 1:s200 , buf:b16, 6:b)", &w, &err), 0);
+	assert_int_equal(w.nr, 3);
+	assert_int_equal(w.text[0].arg, 0);
+	assert_int_equal(w.text[0].bytes, 200);
+	assert_false(w.text[0].is_buffer);
+	assert_string_equal(w.text[1].param, "buf");
+	assert_int_equal(w.text[1].bytes, 16);
+	assert_true(w.text[1].is_buffer);
+	assert_int_equal(w.text[2].arg, 5);
+	assert_true(uni_trace_wants_name(&w, 1) && uni_trace_wants_text(&w, 1));
+}
+
+static void others_are_refused(void **state)
+{
+	static const char *const bad[] = { "", "(1:s)", "f(", "f()", "f(1)", "f(1:x)", "f(0:s)",
+		"f(7:s)", "f(1:s0)", "f(1:s257)", "f(1:s99999999999)", "f(1:s", "f(1:s) ",
+		"f(1:s)x", "f(1:s,)", "f(:s)", "f(1:s,2:s,3:s,4:s,5:s,6:s,1:s)", "f(1 :s)",
+		"f(a23456789012345678901234567890123456789012345:s)" };
+	struct uni_trace_want w;
+
+	for (size_t i = 0; i < uni_array_len(bad); i++) {
+		struct uni_err err = { 0 };
+
+		assert_int_equal(uni_trace_want_parse(bad[i], &w, &err), -UNI_EUSAGE);
+		assert_non_null(strstr(err.msg, "--args"));
+	}
+}
+
+static void rules_are_added_up(void **state)
+{
+	struct uni_trace_want w[4];
+	struct uni_trace_text_rule r;
+	struct uni_err err = { 0 };
+
+	assert_int_equal(uni_trace_want_parse("open*(1:s20)", &w[0], &err), 0);
+	assert_int_equal(uni_trace_want_parse("openat(2:s,1:b)", &w[1], &err), 0);
+	assert_int_equal(uni_trace_want_parse("other(6:s)", &w[2], &err), 0);
+	assert_int_equal(uni_trace_want_parse("open*(path:s)", &w[3], &err), 0);
+	assert_int_equal(uni_trace_wants_rule(w, 3, "openat", NULL, 0, &r, &err), 0);
+	assert_int_equal(r.buffers, 1 << 0);
+	assert_int_equal(r.arguments, 1 << 1);
+	assert_int_equal(r.bytes, 64);
+	assert_int_equal(uni_trace_wants_rule(w, 3, "open", NULL, 0, &r, &err), 0);
+	assert_int_equal(r.arguments, 1 << 0);
+	assert_int_equal(r.bytes, 20);
+	/* A glob's functions need not all have the parameter; one that is named must. */
+	assert_int_equal(uni_trace_wants_rule(w, 4, "open", NULL, 0, &r, &err), 0);
+	assert_int_equal(r.arguments, 1 << 0);
+	assert_int_equal(uni_trace_want_parse("open(path:s)", &w[3], &err), 0);
+	assert_int_equal(uni_trace_wants_rule(w, 4, "open", NULL, 0, &r, &err), -UNI_ENOENT);
+	assert_non_null(strstr(err.msg, "no parameter 'path'"));
+	assert_int_equal(uni_trace_wants_rule(w, 4, "close", NULL, 0, &r, &err), 0);
+	assert_int_equal(r.bytes, 0);
+}
+
+static void rules_rise(void **state)
+{
+	struct uni_trace_rules rules = { 0 };
+
+	for (uint32_t i = 0; i < 1000; i++)
+		assert_true(uni_vec_push(
+			&rules.all, ((struct uni_trace_text_rule){ .function = i * 2654435761u })));
+	uni_trace_rules_sort(&rules);
+	for (size_t i = 1; i < rules.all.nr; i++)
+		assert_true(rules.all.v[i - 1].function < rules.all.v[i].function);
+	uni_vec_free(&rules.all);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(words_are_understood),
+		cmocka_unit_test(others_are_refused),
+		cmocka_unit_test(rules_are_added_up),
+		cmocka_unit_test(rules_rise),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
