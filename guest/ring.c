@@ -22,15 +22,18 @@
 
 static struct uni_trace_ring rings[MAX_CPUS];
 
-struct uni_trace_head uni_trace_head __attribute__((aligned(64)));
+/* In the file, not in .bss: `trace prepare --on` changes the control there. */
+struct uni_trace_head uni_trace_head __attribute__((aligned(64), section(".data")));
 
 #ifndef UNI_TRACE_GS
-struct uni_trace_cpu uni_trace_cpu0;
+struct uni_trace_cpu uni_trace_cpu0 = UNI_TRACE_AREA(&uni_trace_cpu0);
 #endif
 
-/* A full area without a next sub-buffer: every hook leaves by its slow way, and writes nothing.
- * CPUs can share it, because its fields that are read never change. */
-struct uni_trace_cpu uni_trace_early = { .wptr = SUB_MASK - 7, .self = (uint64_t)&uni_trace_early };
+/* CPUs can share it, because its fields that are read never change. */
+struct uni_trace_cpu uni_trace_early = UNI_TRACE_AREA(&uni_trace_early);
+
+static int is_ready;		       /* uni_trace_init() was called */
+static struct uni_trace_cpu *boot_cpu; /* it has a ring since before that */
 
 static struct uni_trace_sub *sub_of(uint64_t wptr)
 {
@@ -187,8 +190,13 @@ static int next_sub(struct uni_trace_cpu *c, uint64_t wptr)
  * it is worth another try. */
 static int move_on(struct uni_trace_cpu *c, uint64_t wptr)
 {
-	uint32_t was = hold_begin(c);
-	int again = next_sub(c, wptr);
+	uint32_t was;
+	int again;
+
+	if (!is_ready && uni_trace_boot && uni_trace_boot(c))
+		return 1;
+	was = hold_begin(c);
+	again = next_sub(c, wptr);
 
 	hold_end(c, was);
 	settle(c);
@@ -431,7 +439,7 @@ uint64_t uni_trace_swap_depth(uint64_t next)
 
 static const uint8_t magic[16] = UNI_TRACE_MAGIC;
 
-static void describe(unsigned nr_cpus, enum uni_trace_ring_mode mode, uint64_t tsc_hz)
+static void describe(enum uni_trace_ring_mode mode, uint64_t tsc_hz)
 {
 	struct uni_trace_head *h = &uni_trace_head;
 	uint64_t mix = uni_machine_time();
@@ -439,14 +447,14 @@ static void describe(unsigned nr_cpus, enum uni_trace_ring_mode mode, uint64_t t
 	h->version = UNI_TRACE_VERSION;
 	h->size = sizeof(*h);
 	h->machine = UNI_TRACE_MACHINE;
-	h->nr_cpus = nr_cpus;
 	h->sub_size = UNI_TRACE_SUB_SIZE;
 	h->ring_mode = mode;
 	h->tsc_hz = tsc_hz;
 	h->rings = (uint64_t)rings;
 	h->text_window = uni_trace_text() & ~0xffffffffULL;
 	uni_trace_machine_init(h);
-	h->features = UNI_TRACE_COUNTS_EXTRA | UNI_TRACE_TELLS_GAPS | UNI_TRACE_TELLS_SESSIONS;
+	if (boot_cpu)
+		return;
 	/* Tells this boot's trace from others', no more: a linear congruential step (Knuth's MMIX).
 	 */
 	for (unsigned i = 0; i < sizeof(h->uuid); i++) {
@@ -455,9 +463,26 @@ static void describe(unsigned nr_cpus, enum uni_trace_ring_mode mode, uint64_t t
 	}
 }
 
+/* The rings are there: the host may read them. A reader of few CPUs knows by the features whether
+ * there will be more. */
+static void publish(unsigned nr_cpus, uint64_t features)
+{
+	struct uni_trace_head *h = &uni_trace_head;
+
+	uni_machine_release();
+	h->nr_cpus = nr_cpus;
+	uni_machine_release();
+	h->features =
+		features | UNI_TRACE_COUNTS_EXTRA | UNI_TRACE_TELLS_GAPS | UNI_TRACE_TELLS_SESSIONS;
+	uni_machine_release();
+	for (unsigned i = 0; i < sizeof(magic); i++)
+		h->magic[i] = magic[i];
+}
+
 static void init_ring(unsigned i, struct uni_trace_cpu *c, uint64_t base, uint64_t size)
 {
 	struct uni_trace_ring *r = &rings[i];
+	uint64_t first;
 
 	r->cpu = (uint64_t)c;
 	r->base = base;
@@ -473,14 +498,14 @@ static void init_ring(unsigned i, struct uni_trace_cpu *c, uint64_t base, uint64
 			s->uuid[b] = uni_trace_head.uuid[b];
 	}
 	c->cpu = i;
-	c->lost = 0;
 	c->frozen = 0;
 	c->hi = (uint32_t)(uni_machine_time() >> 32);
-	c->next = make_ready(c, 1);
-	((struct uni_trace_sub *)c->next)->gaps = told_by_sub();
-	((struct uni_trace_sub *)c->next)->ts_begin = uni_machine_time();
-	c->wptr = c->next + UNI_TRACE_SUB_HEAD;
-	c->next = make_ready(c, 2);
+	/* An interrupt may call hooks meanwhile, if calls are recorded since the boot. */
+	first = make_ready(c, 1);
+	((struct uni_trace_sub *)first)->gaps = told_by_sub();
+	((struct uni_trace_sub *)first)->ts_begin = uni_machine_time();
+	*(volatile uint64_t *)&c->wptr = first + UNI_TRACE_SUB_HEAD;
+	*(volatile uint64_t *)&c->next = make_ready(c, 2);
 	c->self = (uint64_t)c;
 }
 
@@ -503,15 +528,35 @@ int uni_trace_init(void *mem, uint64_t size, unsigned nr_cpus, struct uni_trace_
 	if (!cpus || !nr_cpus || nr_cpus > MAX_CPUS || size < skipped)
 		return -1;
 	each = uni_trace_ring_size(size - skipped, nr_cpus);
-	if (each < UNI_TRACE_SUB_MIN * (uint64_t)UNI_TRACE_SUB_SIZE)
+	if (each < UNI_TRACE_SUB_MIN * (uint64_t)UNI_TRACE_SUB_SIZE ||
+		(boot_cpu && boot_cpu != cpus[0]))
 		return -1;
-	describe(nr_cpus, mode, tsc_hz);
-	for (unsigned i = 0; i < nr_cpus; i++)
+	is_ready = 1;
+	describe(mode, tsc_hz);
+	for (unsigned i = boot_cpu != (void *)0; i < nr_cpus; i++) {
+		cpus[i]->lost = 0;
 		init_ring(i, cpus[i], base + i * each, each);
+	}
 	uni_machine_release();
 	/* Code that needs no patching may run on other CPUs meanwhile. */
 	*(volatile uint32_t *)&uni_trace_head.control.enable = 1;
-	for (unsigned i = 0; i < sizeof(magic); i++)
-		uni_trace_head.magic[i] = magic[i];
+	publish(nr_cpus, 0);
 	return 0;
+}
+
+/* Without UNI_TRACE_GS there is no further CPU to wait for. */
+#ifdef UNI_TRACE_GS
+#define BOOTS UNI_TRACE_BOOTS
+#else
+#define BOOTS 0
+#endif
+
+void uni_trace_begin(struct uni_trace_cpu *c, void *mem, uint64_t size)
+{
+	uint64_t base = ((uint64_t)mem + SUB_MASK) & ~SUB_MASK;
+
+	describe(UNI_TRACE_OVERWRITE, 0);
+	init_ring(0, c, base, (size - (base - (uint64_t)mem)) & ~SUB_MASK);
+	boot_cpu = c;
+	publish(1, BOOTS);
 }

@@ -33,6 +33,13 @@ void uni_trace_ask_all(void);
 /* All rings stop or go on as head.frozen says: this CPU's now, others' with their next record. */
 void uni_trace_settle_all(void);
 
+/* boot.c, if the guest links it: gives this CPU a ring in static memory, if calls are to be
+ * recorded before uni_trace_init(). Returns whether it has one now. */
+int uni_trace_boot(struct uni_trace_cpu *c) __attribute__((weak));
+
+/* Begins that ring; uni_trace_init() keeps it for this CPU. */
+void uni_trace_begin(struct uni_trace_cpu *c, void *mem, uint64_t size);
+
 /* Architecture: fills kinds and hooks; any address of the traced text. */
 void uni_trace_machine_init(struct uni_trace_head *h);
 uint64_t uni_trace_text(void);

@@ -20,10 +20,18 @@ extern "C" {
  * set. */
 extern struct uni_trace_cpu uni_trace_early;
 
+/* How the area of the CPU that boots begins, if it is to record before uni_trace_init() (boot.c):
+ * as uni_trace_early, but its own. */
+#define UNI_TRACE_AREA(area)                                             \
+	{                                                                \
+		.wptr = UNI_TRACE_SUB_SIZE - 8, .self = (uint64_t)(area) \
+	}
+
 /* Rings from memory that the guest gives: it stays the library's. Rounds down to whole sub-buffers
  * for each CPU; needs UNI_TRACE_SUB_MIN of them each. `cpus` holds the addresses of the CPUs'
  * areas; it is NULL for the single one. `tsc_hz` 0: not known. Returns 0, or -1 with nothing done:
- * too little memory, too many CPUs. Call it once, on any CPU, before tracing. */
+ * too little memory, too many CPUs. Call it once, on any CPU, before tracing. A CPU that records
+ * since its boot (boot.c) keeps its ring, and has to be the first of `cpus`. */
 int uni_trace_init(void *mem, uint64_t size, unsigned nr_cpus, struct uni_trace_cpu *const *cpus,
 	enum uni_trace_ring_mode mode, uint64_t tsc_hz);
 

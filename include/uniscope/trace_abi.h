@@ -63,6 +63,9 @@
 #define UNI_TRACE_TELLS_SPANS 16
 /* The guest keeps what is open of threads and promises in a table: head.promises. */
 #define UNI_TRACE_KEEPS_PROMISES 32
+/* The guest records since its first call, and has not called uni_trace_init() yet: it may get more
+ * CPUs. */
+#define UNI_TRACE_BOOTS 64
 
 /* control.mode */
 #define UNI_TRACE_GRAPH	   0 /* entry and exit of each call */

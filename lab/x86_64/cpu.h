@@ -28,6 +28,13 @@ struct lab_cpu {
 	uint64_t trace[8]; /* %gs:LAB_TRACE_GS, the tracer's (guest/) where it is linked */
 } __attribute__((aligned(64)));
 
+/* The first one's: code that runs before lab_trace_init() can be traced, too (UNI_TRACE_AREA). */
+#define LAB_CPU_FIRST                                                  \
+	{                                                              \
+		.trace = { 0xfff8, 0, 0, (uint64_t)lab_cpus[0].trace } \
+	}
+extern struct lab_cpu lab_cpus[];
+
 /* %gs points at this until lab_cpu_init(), so that code that runs until then can be traced. */
 #ifdef LAB_TRACE
 extern char uni_trace_early[];

@@ -2,6 +2,17 @@
 /* From the first instruction in the higher half to kmain on its stack. Position-independent. */
 #include "layout.h"
 
+	/* Code that is called from here on may be traced already. Uses rax, rcx, rdx. */
+	.macro	set_gs area
+#ifdef LAB_TRACE
+	leaq	\area(%rip), %rax
+	movq	%rax, %rdx
+	shrq	$32, %rdx
+	movl	$MSR_GS_BASE, %ecx
+	wrmsr
+#endif
+	.endm
+
 	.text
 	.globl	lab_entry
 	.type	lab_entry, @function
@@ -16,6 +27,7 @@ lab_entry:
 	movl	%eax, %fs
 	movl	%eax, %gs
 	lgdt	boot_gdtr_high(%rip)
+	set_gs	lab_cpus
 	leaq	lab_boot_stack + LAB_BOOT_STACK_SIZE(%rip), %rsp
 	xorl	%ebp, %ebp
 	call	lab_setup		/* returns the top of the main stack */
@@ -40,14 +52,7 @@ lab_ap_entry:
 	movl	%eax, %fs
 	movl	%eax, %gs
 	lgdt	boot_gdtr_high(%rip)
-#ifdef LAB_TRACE
-	/* Code that is called from here may be traced already, and has no area of its own yet. */
-	leaq	uni_trace_early - LAB_TRACE_GS(%rip), %rax
-	movq	%rax, %rdx
-	shrq	$32, %rdx
-	movl	$MSR_GS_BASE, %ecx
-	wrmsr
-#endif
+	set_gs	uni_trace_early-LAB_TRACE_GS /* it has no area of its own yet */
 	/* On a stack that the boot tables know as well, until C has loaded the real ones. */
 	leaq	ap_boot_stack + 4096(%rip), %rsp
 	xorl	%ebp, %ebp

@@ -7,13 +7,13 @@
 #define PIT_COUNTER 0x40
 #define PIT_COMMAND 0x43
 
-static struct lab_cpu cpus[LAB_MAX_CPUS];
+struct lab_cpu lab_cpus[LAB_MAX_CPUS] = { LAB_CPU_FIRST };
 
 _Static_assert(offsetof(struct lab_cpu, trace) == LAB_TRACE_GS, "meson.build says so, too");
 
 struct uni_trace_cpu *lab_trace_cpu(unsigned cpu)
 {
-	return (struct uni_trace_cpu *)cpus[cpu].trace;
+	return (struct uni_trace_cpu *)lab_cpus[cpu].trace;
 }
 
 static uint16_t pit_read(void)
@@ -48,8 +48,8 @@ void lab_tsc_calibrate(void)
 
 void lab_cpu_init(unsigned cpu)
 {
-	cpus[cpu].id = cpu;
-	lab_wrmsr(MSR_GS_BASE, (uint64_t)&cpus[cpu]);
+	lab_cpus[cpu].id = cpu;
+	lab_wrmsr(MSR_GS_BASE, (uint64_t)&lab_cpus[cpu]);
 	lab_trap_init_cpu(cpu);
 }
 

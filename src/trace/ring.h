@@ -40,6 +40,7 @@ struct uni_ring_info {
 	bool tells_gaps;      /* UNI_TRACE_TELLS_GAPS */
 	bool tells_sessions;  /* UNI_TRACE_TELLS_SESSIONS */
 	bool keeps_promises;  /* UNI_TRACE_KEEPS_PROMISES */
+	bool boots;	      /* UNI_TRACE_BOOTS */
 	uint8_t uuid[16], kinds[16];
 	bool counts; /* packets have the number of events before them, not only words */
 };

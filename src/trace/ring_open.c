@@ -96,7 +96,9 @@ int uni_ring_open(const struct uni_ring_source *source, uint64_t head, struct un
 	struct uni_ring *r;
 	int rc;
 
-	if (source->read(source->ctx, head, &h, UNI_TRACE_HEAD_OLD) != 0)
+	/* Twice: a guest that boots tells first the number of its CPUs, then that it is final. */
+	if (source->read(source->ctx, head, &h, UNI_TRACE_HEAD_OLD) != 0 ||
+		source->read(source->ctx, head, &h, UNI_TRACE_HEAD_OLD) != 0)
 		return uni_err_set(err, UNI_EFAULT,
 			"the guest's uni_trace_head at %#llx cannot be read",
 			(unsigned long long)head);
@@ -118,6 +120,7 @@ int uni_ring_open(const struct uni_ring_source *source, uint64_t head, struct un
 				  (h.features & UNI_TRACE_TELLS_SESSIONS) != 0,
 		.keeps_promises = h.version >= UNI_TRACE_VERSION &&
 				  (h.features & UNI_TRACE_KEEPS_PROMISES) != 0,
+		.boots = (h.features & UNI_TRACE_BOOTS) != 0,
 		.hooks = h.hooks };
 	/* Behind what every version's head has. */
 	if (h.version >= UNI_TRACE_VERSION && (h.features & UNI_TRACE_COPIES_TEXT) != 0 &&

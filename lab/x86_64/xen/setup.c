@@ -10,13 +10,13 @@ extern char lab_pv_trap_entries[], hypercall_page[];
 
 bool lab_xen_pv;
 struct xen_shared_info lab_xen_shared __attribute__((aligned(4096)));
-static struct lab_cpu cpus[LAB_MAX_CPUS];
+struct lab_cpu lab_cpus[LAB_MAX_CPUS] = { LAB_CPU_FIRST };
 
 uint64_t lab_pv_setup(const struct xen_pv_start_info *info);
 
 struct uni_trace_cpu *lab_trace_cpu(unsigned cpu)
 {
-	return (struct uni_trace_cpu *)cpus[cpu].trace;
+	return (struct uni_trace_cpu *)lab_cpus[cpu].trace;
 }
 
 static void set_traps(void)
@@ -33,13 +33,13 @@ static void set_traps(void)
 
 void lab_cpu_init(unsigned cpu)
 {
-	cpus[cpu].id = cpu;
+	lab_cpus[cpu].id = cpu;
 	if (!lab_xen_pv) {
-		lab_wrmsr(MSR_GS_BASE, (uint64_t)&cpus[cpu]);
+		lab_wrmsr(MSR_GS_BASE, (uint64_t)&lab_cpus[cpu]);
 		lab_trap_init_cpu(cpu);
 		return;
 	}
-	lab_hypercall(XEN_SET_SEGMENT_BASE, XEN_SEGMENT_GS_KERNEL, (uint64_t)&cpus[cpu], 0, 0);
+	lab_hypercall(XEN_SET_SEGMENT_BASE, XEN_SEGMENT_GS_KERNEL, (uint64_t)&lab_cpus[cpu], 0, 0);
 	set_traps();
 }
 
