@@ -23,6 +23,7 @@
 
 #define RETRY_NS    (200 * UNI_NSEC_PER_MSEC)
 #define START_NS    (5 * UNI_NSEC_PER_SEC)
+#define BOOT_NS	    (60 * UNI_NSEC_PER_SEC) /* from its first instruction on */
 #define TEXT_HINTS  32
 #define HOLD_NS	    (2 * UNI_NSEC_PER_SEC)
 #define HOLD_NAP_NS (5 * UNI_NSEC_PER_MSEC)
@@ -278,12 +279,11 @@ struct look {
  * It may also be incomplete. It has settled when two looks find the same. Otherwise detaches, for a
  * further look.
  */
-static bool is_settling(
-	struct uni_guest *g, const struct uni_attach_args *args, int rc, struct look *last)
+static bool is_settling(struct uni_guest *g, bool boots, int rc, struct look *last)
 {
 	const struct look now = { g->bias, g->differ.changed[UNI_CHANGE_NONE] };
 
-	if (rc != 0 || args->wait_ns == 0 || (now.bias == last->bias && now.differ == last->differ))
+	if (rc != 0 || !boots || (now.bias == last->bias && now.differ == last->differ))
 		return false;
 	*last = now;
 	uni_target_detach(g->t);
@@ -330,6 +330,18 @@ static int use_skid(struct uni_guest *g, const struct uni_attach_args *args, str
 	return 0;
 }
 
+/* Somebody has to let it run: it may boot for a while from then on. */
+static void await_run(struct uni_guest *g, const struct uni_attach_args *args, int rc,
+	uint64_t *until, const struct uni_err *err)
+{
+	if (!args->await_run || rc != -UNI_EAGAIN)
+		return;
+	if (!g->awaited)
+		uni_note("%s; waiting until the guest runs (Ctrl-C ends that)", err->msg);
+	g->awaited = true;
+	*until = uni_max(*until, uni_now_ns() + BOOT_NS);
+}
+
 int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
 	uint64_t since = uni_now_ns(), until = since + args->wait_ns;
@@ -352,19 +364,22 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 		rc = uni_guest_choose_method(g, args, err);
 	if (rc == 0)
 		rc = attach_once(g, args, err);
-	while ((worth_a_retry(rc, since) || is_settling(g, args, rc, &last)) &&
+	await_run(g, args, rc, &until, err);
+	while ((worth_a_retry(rc, since) || is_settling(g, until > since, rc, &last)) &&
 		uni_now_ns() < until && !atomic_load(uni_signals_stop()) &&
 		!(g->info.pid > 0 && uni_process_is_ending(g->info.pid)) &&
 		(args->ended == NULL || !args->ended(args->ended_ctx))) {
 		struct timespec ts = uni_ns_timespec(RETRY_NS);
 
-		say_mismatch(args, err, &said);
+		if (!g->awaited)
+			say_mismatch(args, err, &said);
 		uni_progress("waiting for the guest to boot");
 		(void)nanosleep(&ts, NULL);
 		*err = (struct uni_err){ 0 };
 		rc = attach_once(g, args, err);
+		await_run(g, args, rc, &until, err);
 	}
-	if (args->wait_ns != 0)
+	if (until > since)
 		uni_progress_end();
 	if (rc == 0 && g->t == NULL)
 		rc = uni_err_set(err, UNI_ETIMEDOUT,

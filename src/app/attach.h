@@ -28,6 +28,7 @@ struct uni_attach_args {
 	bool once;	    /* registers are read once, now: no kernel can do that for us */
 	struct uni_target_shared *shared; /* with other guests of this run, or NULL */
 	uint64_t wait_ns; /* how long to try again while the guest still boots; 0 = one try */
+	bool await_run;	  /* a guest that does not run yet is waited for, however long that takes */
 	bool (*ended)(void *ctx); /* the guest is gone, and waiting is useless; NULL: not known */
 	void *ended_ctx;
 	bool may_give_up;  /* it is only sampled: rights may be given up before its image is read */
@@ -54,6 +55,7 @@ struct uni_guest {
 	struct uni_sites *sites; /* of the image, where its code may be patched; NULL: not asked */
 	uint64_t bias;
 	bool accept_image; /* of another build, too */
+	bool awaited;	   /* it did not run at first (await_run) */
 	bool saved;	   /* all that is read of it is saved: little is compared */
 	char checked[256]; /* how its image was compared with its memory; "" it was not */
 	/* why it runs another build, so that names are not used; "" it does not */

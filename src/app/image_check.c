@@ -60,6 +60,10 @@ int uni_guest_check_image(struct uni_guest *g, struct uni_err *err)
 	rc = take_registers(g, &pause, regs, err);
 	if (!reads_cost_time(g))
 		(void)uni_pause_end(&pause);
+	if (rc == 0 && g->t->arch->never_started != NULL && g->t->arch->never_started(&regs[0]))
+		rc = uni_err_set(err, UNI_EAGAIN,
+			"%s: the guest stands at reset: no instruction of it has run yet",
+			g->spec.text);
 	if (rc == 0)
 		rc = uni_check_image(
 			as, g->t->arch, &regs[0], g->image, g->bias, most, &g->differ, err);

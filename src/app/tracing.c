@@ -14,24 +14,37 @@
 #include "tracing/lock.h"
 
 #define RETRY_NS (100 * UNI_NSEC_PER_MSEC)
+#define BOOT_NS	 (60 * UNI_NSEC_PER_SEC)
+
+static bool still_boots(const struct uni_tracing *t)
+{
+	return uni_ring_info(uni_tracer_ring(t->tracer))->boots;
+}
 
 /* The guest sets its ring up some time after its image is in place. */
 static int wait_for_ring(struct uni_tracing *t, const struct uni_tracer_args *args,
-	uint64_t until_ns, struct uni_err *err)
+	uint64_t until_ns, bool snapshot, struct uni_err *err)
 {
 	const struct timespec nap = uni_ns_timespec(RETRY_NS);
 	const struct uni_target_ops *ops = t->g.t->ops;
 	int rc = uni_tracer_open(args, &t->tracer, err);
 
-	while ((rc == -UNI_ENOENT || rc == -UNI_EFAULT || rc == -UNI_EAGAIN) &&
+	while ((rc == -UNI_ENOENT || rc == -UNI_EFAULT || rc == -UNI_EAGAIN ||
+		       (rc == 0 && still_boots(t))) &&
 		uni_now_ns() < until_ns && !atomic_load(uni_signals_stop()) &&
 		(ops->alive == NULL || ops->alive(t->g.t))) {
 		uni_progress("waiting for the guest to set up its trace ring");
 		(void)nanosleep(&nap, NULL);
 		*err = (struct uni_err){ 0 };
+		uni_tracer_close(t->tracer);
+		t->tracer = NULL;
 		rc = uni_tracer_open(args, &t->tracer, err);
 	}
 	uni_progress_end();
+	if (rc == 0 && still_boots(t) && !snapshot)
+		uni_note(
+			"the guest has not called uni_trace_init() so far: only the CPU that boots "
+			"is seen (--wait waits for the others)");
 	return rc;
 }
 
@@ -47,6 +60,7 @@ int uni_tracing_open(struct uni_tracing *t, const char *target, const struct uni
 		.inside_ok = true,
 		.search = uni_search_of(&args->debug_dirs),
 		.wait_ns = (uint64_t)(args->wait * 1e9),
+		.await_run = args->await_run,
 		.rest_ok = args->rest_ok,
 		.no_image_ok = true };
 	struct uni_tracer_args tracer = { .head = args->head, .search = attach.search };
@@ -64,7 +78,9 @@ int uni_tracing_open(struct uni_tracing *t, const char *target, const struct uni
 	tracer.t = t->g.t;
 	tracer.image = t->g.image;
 	tracer.bias = t->g.bias;
-	rc = wait_for_ring(t, &tracer, until_ns, err);
+	if (t->g.awaited)
+		until_ns = uni_max(until_ns, uni_now_ns() + BOOT_NS);
+	rc = wait_for_ring(t, &tracer, until_ns, args->rest_ok, err);
 	if (rc == 0)
 		return 0;
 	uni_guest_close(&t->g);

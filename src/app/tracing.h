@@ -20,7 +20,8 @@ struct uni_tracing_args {
 	const char *image, *qmp, *head;
 	struct uni_opt_list debug_dirs;
 	double wait;
-	bool rest_ok; /* a guest that is stopped is enough */
+	bool rest_ok;	/* a guest that is stopped is enough */
+	bool await_run; /* one that does not run yet is waited for */
 	/* Which functions, and how: */
 	struct uni_opt_list filter, regex, exclude, args, trigger;
 	const char *mode;

@@ -59,6 +59,7 @@ static int run_trace_record(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (rc != 0)
 		return uni_exit_of(rc);
 	o.s.choice = o.as_is ? NULL : &choice;
+	o.a.await_run = true;
 	rc = uni_tracing_open(&t, ctx->operands[0], &o.a, err);
 	if (rc == 0) {
 		if (!o.as_is)

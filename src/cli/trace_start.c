@@ -25,6 +25,7 @@ static int run_trace_start(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 	if (rc != 0)
 		return uni_exit_of(rc);
+	o.await_run = true;
 	rc = uni_tracing_open(&t, ctx->operands[0], &o, err);
 	if (rc == 0) {
 		rc = uni_tracing_own(&t, ctx->operands[0], err);

@@ -40,11 +40,21 @@ static bool is_nops(const uint8_t *b)
 	return memcmp(b, nops, sizeof(nops)) == 0;
 }
 
+/* A site that `trace prepare --on` switched on. */
+static bool is_switched_on(const struct finder *f, struct uni_site *s)
+{
+	if (!uni_site_is_on(f->out, s, s->off))
+		return false;
+	memcpy(s->off, s->kind == UNI_SITE_ENTRY ? uni_site_free_entry : uni_site_free_exit,
+		UNI_SITE_BYTES);
+	return true;
+}
+
 static bool entry_state(const struct finder *f, struct uni_site *s)
 {
 	if (!uni_image_bytes(f->img, s->addr, s->off, UNI_SITE_BYTES))
 		return false;
-	if (is_nop(s->off))
+	if (is_nop(s->off) || is_switched_on(f, s))
 		s->state = UNI_SITE_FREE;
 	else if (is_nops(s->off))
 		s->state = UNI_SITE_PIECES;
@@ -59,7 +69,7 @@ static bool exit_state(const struct finder *f, struct uni_site *s)
 {
 	if (!uni_image_bytes(f->img, s->addr, s->off, UNI_SITE_BYTES))
 		return false;
-	if (memcmp(s->off, uni_site_free_exit, UNI_SITE_BYTES) == 0)
+	if (memcmp(s->off, uni_site_free_exit, UNI_SITE_BYTES) == 0 || is_switched_on(f, s))
 		s->state = UNI_SITE_FREE;
 	else if (s->off[0] == UNI_SITE_JUMP && uni_site_goes_to(s->addr, s->off) == f->out->thunk)
 		s->state = UNI_SITE_JUMPS;
@@ -422,6 +432,13 @@ static void finder_deinit(struct finder *f)
 	free(f->by_name);
 }
 
+static uint64_t find_hook(const struct uni_image *img, const char *name)
+{
+	uint64_t addr, size;
+
+	return uni_image_find(img, name, &addr, &size) == 0 ? addr : 0;
+}
+
 /* elf: the files to search; the first file that has sites is used. */
 static int find_sites(const struct uni_image *img, const struct uni_elf *const *elf, size_t nr,
 	struct uni_sites **ret, struct uni_err *err)
@@ -443,6 +460,9 @@ static int find_sites(const struct uni_image *img, const struct uni_elf *const *
 	f.out = calloc(1, sizeof(*f.out));
 	if (f.out == NULL)
 		return uni_err_nomem(err);
+	f.out->hook_entry = find_hook(img, "uni_trace_entry");
+	f.out->hook_entry_any = find_hook(img, "uni_trace_entry_any");
+	f.out->hook_exit = find_hook(img, "uni_trace_exit");
 	rc = assemble_sites(&f, &p, err);
 	if (rc == 0)
 		*ret = f.out;

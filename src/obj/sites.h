@@ -37,9 +37,11 @@ enum uni_site_state {
 
 struct uni_site {
 	uint64_t addr;
-	uint8_t kind;		     /* enum uni_site_kind */
-	uint8_t state;		     /* enum uni_site_state */
-	uint8_t off[UNI_SITE_BYTES]; /* the file's bytes: they are there while it is not traced */
+	uint8_t kind;  /* enum uni_site_kind */
+	uint8_t state; /* enum uni_site_state */
+	/* The bytes while it is not traced: the file's, unless `trace prepare --on` switched it on
+	 */
+	uint8_t off[UNI_SITE_BYTES];
 };
 
 /* The sites of a function are complete: one entry, then all exits. */
@@ -61,7 +63,9 @@ struct uni_sites {
 	size_t nr_foreign; /* sites that were left out: they are in no function, or have unexpected
 			      bytes */
 	uint64_t thunk;	   /* __x86_return_thunk; 0: none */
-	bool relocations;  /* the exits come from relocations; without them no exits_known is set */
+	/* The tracer's hooks that `trace prepare --on` uses; 0: none */
+	uint64_t hook_entry, hook_entry_any, hook_exit;
+	bool relocations; /* the exits come from relocations; without them no exits_known is set */
 };
 
 /*
@@ -86,6 +90,9 @@ bool uni_site_on(const struct uni_site *site, uint64_t bias, uint64_t hook,
 /* The address that these bytes, read at the site, call or jump to; 0: they do neither. */
 uint64_t uni_site_hook(
 	const struct uni_site *site, uint64_t bias, const uint8_t bytes[static UNI_SITE_BYTES]);
+/* Do these bytes of the site call one of the hooks above? */
+bool uni_site_is_on(const struct uni_sites *s, const struct uni_site *site,
+	const uint8_t bytes[static UNI_SITE_BYTES]);
 /* The bytes that cost nothing while it is off; these are off[] if state is UNI_SITE_FREE. */
 void uni_site_free_bytes(const struct uni_site *site, uint8_t ret[static UNI_SITE_BYTES]);
 

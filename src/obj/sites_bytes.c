@@ -42,6 +42,16 @@ uint64_t uni_site_hook(
 	return uni_site_goes_to(site->addr + bias, bytes);
 }
 
+bool uni_site_is_on(const struct uni_sites *s, const struct uni_site *site,
+	const uint8_t bytes[static UNI_SITE_BYTES])
+{
+	uint64_t hook = uni_site_hook(site, 0, bytes);
+
+	if (site->kind == UNI_SITE_EXIT)
+		return hook != 0 && hook == s->hook_exit;
+	return hook != 0 && (hook == s->hook_entry || hook == s->hook_entry_any);
+}
+
 void uni_site_free_bytes(const struct uni_site *site, uint8_t ret[static UNI_SITE_BYTES])
 {
 	const uint8_t *from =

@@ -235,11 +235,11 @@ static void prepared(const char *name)
 
 	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
 	(void)snprintf(out, sizeof(out), "%s/%s.prepared.%d", folder, name, (int)getpid());
-	if (uni_sites_prepare(path, out, &done, &err) != 0)
+	if (uni_sites_prepare(path, out, NULL, 0, &done, &err) != 0)
 		fail_msg("%s", err.msg);
 	assert_int_equal(done.nr_functions, before.sites->nr_functions);
 	assert_int_equal(done.nr_changed + done.nr_ready, before.sites->nr_sites);
-	assert_int_equal(uni_sites_prepare(out, out, &again, &err), 0);
+	assert_int_equal(uni_sites_prepare(out, out, NULL, 0, &again, &err), 0);
 	assert_int_equal(again.nr_changed, 0);
 	assert_int_equal(again.nr_ready, before.sites->nr_sites);
 	assert_int_equal(stat(out, &st), 0);
@@ -268,6 +268,20 @@ static void prepared(const char *name)
 	assert_int_equal(unlink(out), 0);
 }
 
+static void no_ring_from_boot(void **state)
+{
+	static const char *const all = "*";
+	struct uni_sites_prepared done;
+	struct uni_err err = { 0 };
+	char path[4096], out[4096];
+
+	(void)snprintf(path, sizeof(path), "%s/sites-mcount", folder);
+	(void)snprintf(out, sizeof(out), "%s/sites-mcount.on.%d", folder, (int)getpid());
+	assert_int_equal(uni_sites_prepare(path, out, &all, 1, &done, &err), -UNI_ENOTSUP);
+	assert_non_null(strstr(err.msg, "link boot.c"));
+	assert_int_equal(access(out, F_OK), -1);
+}
+
 static void prepare_rewrites_the_sites(void **state)
 {
 	prepared("sites-mcount");
@@ -286,6 +300,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(no_such_functions),
 		cmocka_unit_test(bytes_on_and_off),
 		cmocka_unit_test(prepare_rewrites_the_sites),
+		cmocka_unit_test(no_ring_from_boot),
 	};
 
 	if (argc != 2)
