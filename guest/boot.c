@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A ring in static memory, for guests that link this file: an image of `uniscope trace prepare
- * --on` records its calls from the first one on, before any allocator is there. */
+/* A ring in static memory, for guests that link this file. Before any allocator is there, an image
+ * of `uniscope trace prepare --on` records its calls from the first one on. */
 #include "uniscope/trace.h"
 
 #include "machine.h"

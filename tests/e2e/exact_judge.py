@@ -194,7 +194,7 @@ def modes(tree, counts):
 
 
 def totals_of(info):
-    """Of each file, the sums that a report shows must be those of its lines and functions."""
+    """The sums that a report shows of each file must be those of its lines and functions."""
     wrong, seen = 0, {}
     for line in open(info):
         key, _, rest = line.strip().partition(':')

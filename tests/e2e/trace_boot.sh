@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # trace_boot.sh UNISCOPE BUILD SRCROOT: calls from a guest's first one on. `trace prepare --on` makes an image that records as it
-# boots. The calls of functions that the boot calls once are those of lab/'s source; all of them are those of the exact mode,
-# which runs the image as it was before. `trace start` waits for a guest that stands at reset. TAP.
+# boots. The calls of functions that the boot calls once are those of lab/'s source; all of them are those of the exact mode.
+# It runs the image as it was before. `trace start` waits for a guest that stands at reset. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"

@@ -162,9 +162,10 @@ static void names_and_filters(void **state)
 		"[no registers] 1\n"
 		"b+0x0;[interrupted];a+0x5;b+0x1;c\xef\xbf\xbd[31m+0x1 1\n");
 	folds_to(p,
-		(struct uni_build_opts){ .filter = { .guest = -1, .vcpu = 0 },
-			.from_ns = 10 * UNI_NSEC_PER_MSEC,
-			.to_ns = 30 * UNI_NSEC_PER_MSEC,
+		(struct uni_build_opts){ .filter = { .guest = -1,
+						 .vcpu = 0,
+						 .from_ns = 10 * UNI_NSEC_PER_MSEC,
+						 .to_ns = 30 * UNI_NSEC_PER_MSEC },
 			.naming.addresses = true },
 		"0xffffffff80001025 1\n");
 }

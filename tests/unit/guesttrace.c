@@ -388,7 +388,8 @@ static void newest_record_has_the_time(void **state)
 
 static volatile int in_trap;
 static unsigned long times = 1;
-static volatile unsigned long nr_traps, nr_interrupts, period;
+static volatile unsigned long nr_traps, nr_interrupts, period, until_next;
+static uint64_t gap_seed;
 
 /* A trap after each instruction while the flag is set: inside the tracer it makes traced calls, as
  * an interrupt there would. */
@@ -397,9 +398,11 @@ static void on_trap(int sig, siginfo_t *si, void *uc)
 	(void)sig;
 	(void)si;
 	(void)uc;
-	if (in_trap || nr_traps++ % period != 0)
+	nr_traps += !in_trap;
+	if (in_trap || --until_next != 0)
 		return;
 	in_trap = 1;
+	until_next = trace_next_gap(&gap_seed, period);
 	nr_interrupts++;
 	work_interrupt(3);
 	in_trap = 0;
@@ -434,6 +437,7 @@ static void interrupts(void (*exit)(void), enum uni_trace_ring_mode mode, unsign
 	uni_trace_set_min_time((uint32_t)min_time);
 	nr_traps = nr_interrupts = 0;
 	period = every;
+	until_next = 1;
 	while (nr_interrupts < number * times) {
 		/* Traps are slow: go on without them until the sub-buffer's edge is near. */
 		for (int i = 0; i < 9000 && nr_traps % 3 == 0 && room() > 256; i++)

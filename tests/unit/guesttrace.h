@@ -68,4 +68,14 @@ int count(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t content)
 struct seen read_cpu(unsigned nr, struct uni_ring_stats *stats);
 struct seen read_all(struct uni_ring_stats *stats);
 
+/*
+ * Instructions until the next interrupt, `mean` on average. With equal gaps, each interrupt could
+ * come at the same place of a loop that tries again after an interrupt, for ever.
+ */
+static inline unsigned long trace_next_gap(uint64_t *seed, unsigned long mean)
+{
+	*seed = *seed * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX */
+	return 1 + (unsigned long)(*seed >> 33) % (2 * mean - 1);
+}
+
 #endif

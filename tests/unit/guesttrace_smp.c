@@ -32,16 +32,19 @@ static pthread_cond_t turn_ended = PTHREAD_COND_INITIALIZER;
 static unsigned nr_turns; /* calls of the knob that have returned */
 
 static __thread volatile int in_trap;
-static __thread volatile unsigned long nr_traps, nr_interrupts;
+static __thread volatile unsigned long nr_interrupts;
+static __thread unsigned long until_next = 1;
+static __thread uint64_t gap_seed;
 
 static void on_trap(int sig, siginfo_t *si, void *uc)
 {
 	(void)sig;
 	(void)si;
 	(void)uc;
-	if (in_trap || nr_traps++ % 23 != 0)
+	if (in_trap || --until_next != 0)
 		return;
 	in_trap = 1;
+	until_next = trace_next_gap(&gap_seed, 23);
 	nr_interrupts++;
 	work_interrupt(3);
 	in_trap = 0;

@@ -61,8 +61,8 @@ static int find_stub(const struct uni_spec *spec, struct uni_net_addr *ret,
 	*monitor_ret = qmp;
 	if (qmp[0] != '/' && strchr(qmp, ':') != NULL)
 		return uni_err_set(err, UNI_ENOTSUP,
-			"%s: only a monitor on a unix socket takes the stub's socket from "
-			"uniscope (-qmp unix:PATH,server=on,wait=off); or type `gdbserver "
+			"%s: uniscope needs a monitor on a unix socket "
+			"(-qmp unix:PATH,server=on,wait=off); or type `gdbserver "
 			"tcp:127.0.0.1:1234` at this monitor, and take gdb:tcp=127.0.0.1:1234",
 			spec->text);
 	return uni_net_unix(spec, qmp, ret, err);
