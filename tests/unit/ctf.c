@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "recording/ctf.h"
+#include "recording/ctf_trace.h"
 
 static const uint8_t uuid[UNI_CTF_UUID] = { 0x12, 0x34, 0x56, 0x78, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
 	11, 0xff };
@@ -253,6 +254,22 @@ static void metadata_says_what_it_must(void **state)
 	uni_strbuf_deinit(&b);
 }
 
+/* A guest's counter of 1 kHz was 2500 at 4.25 s, which was 1700000004.37 s: it began 2.5 s before.
+ */
+static void metadata_has_the_zero_of_clocks(void **state)
+{
+	struct uni_record_trace_cpu cpu = {
+		.clock = { .cycles = 2500, .ns = 4250000000, .hz = 1000, .error_ns = UINT64_MAX }
+	};
+	struct uni_record_trace trace = { .nr_cpus = 1, .cpu = &cpu };
+	struct uni_strbuf b;
+
+	uni_strbuf_init(&b);
+	uni_ctf_metadata_trace(&b, &trace, 1700000000120000000ull);
+	assert_non_null(strstr(b.s, "offset_s = 1700000001;\n\toffset = 870;"));
+	uni_strbuf_deinit(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,6 +282,7 @@ int main(void)
 			corrupt_packets_are_refused_or_sane, setup, teardown),
 		cmocka_unit_test(uuid_round_trip),
 		cmocka_unit_test(metadata_says_what_it_must),
+		cmocka_unit_test(metadata_has_the_zero_of_clocks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

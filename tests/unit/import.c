@@ -390,6 +390,8 @@ static void uniprof_raw(void **state)
 	(void)reads("uniprof", "0x1\n250\n\n  0x2\n  12  \n", &no_opts, "0x1 250\n0x2 12\n");
 	fails("uniprof", "0x1\n0x2\n", "no uniprof text");
 	fails("uniprof", "", "no uniprof text");
+	assert_string_equal(uni_importer_sniff(HEAD, sizeof(HEAD) - 1)->name, "uniprof");
+	assert_null(uni_importer_sniff("\n" HEAD, sizeof(HEAD)));
 }
 
 /* The expectations that the old pipeline fails: reference values of its own test traces. */
