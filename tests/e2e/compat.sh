@@ -74,6 +74,8 @@ views() { # ACCEL
 	grep -qE '^rip: [0-9a-f]{16} [a-z_0-9]+' ctx && grep -qE '^flags: [0-9a-f]{8} .*n?z' ctx &&
 		grep -qE '^rax: [0-9a-f]{16}	rcx: [0-9a-f]{16}	rdx: [0-9a-f]{16}$' ctx &&
 		grep -qE '^rbp: [0-9a-f]{16}	 r8: [0-9a-f]{16}	 r9: [0-9a-f]{16}$' ctx &&
+		grep -qE '^ cs: [0-9a-f]{4}	 ss: [0-9a-f-]{4}	 ds: [0-9a-f-]{4}	 es: [0-9a-f-]{4}$' ctx &&
+		grep -qE '^ fs: [0-9a-f-]{4} @ [0-9a-f]{16}' ctx && grep -qE '^ gs: [0-9a-f-]{4} @ [0-9a-f]{16}' ctx &&
 		grep -qE '^cr3: [0-9a-f]{16}$' ctx || return 1
 	python3 - "$elf" ctx <<'EOF'
 import re, subprocess, sys
