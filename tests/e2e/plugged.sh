@@ -94,12 +94,14 @@ assert of("all.json")["total"] == st["weight"]
 assert 0 < of("one.json")["total"] < st["weight"]
 END
 }
-check 'record: a vCPU that comes later is sampled and written' session
-check 'report: it is there, and nothing was dropped' reported
-check 'record --exits: it is written' session --exits
-check 'report: it is there, too' reported
-check 'record --aggregate: it is written' session --aggregate
-check 'report: its counts, too' reported
+# By default its samples and its exits in one session; sh test.sh all has each way to record.
+for kind in $(by_default exits 'plain exits aggregate'); do
+	option=--$kind
+	[ "$kind" != plain ] || option=
+	# shellcheck disable=SC2086 # one word, or none
+	check "record, $kind: a vCPU that comes later is sampled and written" session $option
+	check "report: it is there, and nothing was dropped" reported
+done
 
 lines() {
 	begin || return 1
