@@ -116,7 +116,7 @@ if [ "$accels" != tcg ]; then
 	first=$guest
 	guest=
 	boot kvm "$(image shares)" '' || exit 1
-	timeout 120 "$U" top "kvm:pid=$first" "$target" --json --count 1 -i 5 --idle --rows 0 >"$T/json" \
+	timeout 120 "$U" top "kvm:pid=$first" "$target" --json --count 1 -i 3 --idle --rows 0 >"$T/json" \
 		2>"$T/err"
 	check "two guests" python3 - "$T/json" <<'END'
 import json, sys
