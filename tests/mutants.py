@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """mutants.py [-n N] [--seed S] [--room FOLDER] [--e2e NAME...]: small defects in src, chosen by chance: are they found?
+  -j N                 so many mutants at once; a test never runs beside itself
+  --through COMMAND    a command in front of each build and test, such as one that waits for an idle CPU
+  --budget SECONDS     of a CPU for the end-to-end tests of one mutant; one that no test found by then counts as a survivor
 
 A mutant is one comparison turned, one constant plus 1, or one statement dropped. They are spread evenly over the folders of src.
 The seed is printed; it gives the same mutants again of the same tree.
 
 All mutants are built at once into a copy (build-mutants); the environment says which one is on, if any. Each test of the default
 run runs once without any, and its programs note which mutants they reach. A test that fails then is no judge. Each mutant is then
-on in the tests that reach it, quick ones first, until one fails. --e2e names the end-to-end tests that are to judge (none: unit and
-fuzz tests alone). A mutant that does not compile, or makes the same object, does not count. Ends with the survivors, and exit status
-1 if there are more than 15 in 100."""
+on in the tests that reach it, quick ones first, until one fails. Unit and fuzz tests come before end-to-end tests. --e2e names the
+end-to-end tests that are to judge (none: unit and fuzz tests alone). A mutant that does not compile, or makes the same
+object, does not count. Ends with the survivors, and exit status 1 if there are more than 15 in 100."""
 import argparse
+import concurrent.futures
 import functools
 import hashlib
 import itertools
@@ -19,9 +23,10 @@ import os
 import pathlib
 import random
 import re
-import signal
+import shlex
 import subprocess
 import sys
+import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -31,7 +36,7 @@ import run as plant  # noqa: E402
 
 ROOT = HERE.parent
 WORK = ROOT / "build-mutants"
-TREE, BUILD, MAP = WORK / "tree", WORK / "build", WORK / "reached"
+TREE, BUILD = WORK / "tree", WORK / "build"
 TURNED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 COMPARISON = re.compile(r" (<=|>=|==|!=|<|>) ")
 CONSTANT = re.compile(r"(?<![\w.\"'])([0-9]+)(u?)(?=[;,) \]])")
@@ -40,7 +45,7 @@ OPERAND_ENDS = re.compile(r"&&|\|\||[?:,;{}]| [&|^] | [&|^+*/%-]?= |\breturn\b|\
 SURVIVORS = 0.15  # at most
 SPARE = 1.5  # chosen for each mutant that is wanted: some do not compile
 NR_MAX = 4000
-LIMIT = 90  # seconds, or three times as long as without a mutant: it may hang a test
+LIMITS = {"unit": 60, "fuzz": 60, "e2e": 300}  # seconds, or 20 times its CPU time without a mutant: it may hang a test
 
 # In front of a file with mutants, in its first line; and behind its last.
 FRONT = "extern int uni_mutant_on; extern unsigned char *uni_mutant_map; static inline int uni_mutant(int nr)" \
@@ -186,31 +191,36 @@ def chosen(seed, room):
             yield sites.pop(at)
 
 
-def ninja(*targets):
-    return subprocess.run(["ninja", "-C", BUILD, *targets], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                          check=False).returncode
-
-
 class Judge:
-    def __init__(self, e2e):
+    def __init__(self, args):
+        self.through, self.budget = shlex.split(args.through), args.budget
         plant.WORK, plant.TREE, plant.BUILD = str(WORK), str(TREE), str(BUILD)
         plant.set_up()
-        ninja("build.ninja")
+        self.ninja("build.ninja")
         self.tests = {}
         for name, t in plant.tests_of(str(BUILD)).items():
             suite, test = name.split("/")
-            if len(t["suite"]) == 1 and (suite in ("unit", "fuzz") or (suite == "e2e" and (e2e is None or test in e2e))):
+            if len(t["suite"]) == 1 and (suite in ("unit", "fuzz") or
+                                         (suite == "e2e" and (args.e2e is None or test in args.e2e))):
                 self.tests[name] = t
         self.objects, self.on, self.reached, self.seconds = {}, {}, {}, {}
+        self.builds, self.alone = threading.Lock(), {name: threading.Lock() for name in self.tests}
         for entry in json.loads((BUILD / "compile_commands.json").read_text()):
             path = pathlib.Path(os.path.normpath(os.path.join(entry["directory"], entry["file"])))
             if path.is_relative_to(TREE):
                 self.objects.setdefault(str(path.relative_to(TREE)), []).append(entry["output"])
 
+    def ninja(self, *targets):
+        words = ["ninja", "-C", BUILD, *targets]
+        idle = subprocess.run([*words, "-n"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
+        if idle.endswith("no work to do.\n"):
+            return 0
+        return subprocess.run([*self.through, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode
+
     def code_of(self, path, text):
         """The content of the objects without debug data."""
         (TREE / path).write_text(text)
-        if ninja(*self.objects[path]):
+        if self.ninja(*self.objects[path]):
             return None
         stripped, ret = BUILD / "stripped", hashlib.sha256()
         for output in self.objects[path]:
@@ -222,7 +232,8 @@ class Judge:
     def is_same(self, site):
         """Whether the mutant makes the same object as the file; leaves the file as it is in the tree."""
         text = text_of(site.path)
-        mutant, plain = self.code_of(site.path, site.mutated(text)), self.code_of(site.path, text)
+        with self.builds:
+            mutant, plain = self.code_of(site.path, site.mutated(text)), self.code_of(site.path, text)
         return mutant == plain
 
     def write(self, path, sites):
@@ -236,7 +247,7 @@ class Judge:
         kept = {}
         for nr, site in sites.items():
             self.write(path, {**kept, nr: site})
-            if ninja(*self.objects[path]) == 0:
+            if self.ninja(*self.objects[path]) == 0:
                 kept[nr] = site
         self.write(path, kept)
         return kept
@@ -250,75 +261,105 @@ class Judge:
                 beside[nr] = site
         for path, some in by_path.items():
             self.write(path, some)
-        ninja("-k", "0", *(f for path in by_path for f in self.objects.get(path, ())))
+        self.ninja("-k", "0", *(f for path in by_path for f in self.objects.get(path, ())))
         for path, some in by_path.items():
-            self.on.update(some if not some or ninja(*self.objects[path]) == 0 else self.put_in(path, some))
-        if ninja(*sorted({f for name in self.tests for f in plant.targets_of(name, self.tests)})):
+            self.on.update(some if not some or self.ninja(*self.objects[path]) == 0 else self.put_in(path, some))
+        if self.ninja(*sorted({f for name in self.tests for f in plant.targets_of(name, self.tests)})):
             sys.exit("mutants.py: the tree with the mutants does not build")
 
-    def run(self, name, more, limit):
-        """ok, skip or red."""
-        t = self.tests[name]
-        env = dict(os.environ, **t["env"], **more)
-        env.setdefault("UNISCOPE_MUST", "kvm bpf perf browser")
-        with subprocess.Popen(t["cmd"], cwd=BUILD, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, start_new_session=True) as process:
-            try:
-                said = process.communicate(timeout=limit)[0].decode(errors="replace")
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)  # and its guests
-                return "red"
-        if t["protocol"] == "tap" and re.search("^(not ok|Bail out)", said, re.M):
-            return "red"
-        return "skip" if process.returncode == 77 else "red" if process.returncode else "ok"
+    def run(self, name, more):
+        """OK, SKIP or FAIL; and the CPU seconds."""
+        limit = max(LIMITS[name.split("/")[0]], 20 * self.seconds[name]) if name in self.seconds else None
+        with self.alone[name]:
+            result, _, seconds = plant.run_one(self.tests[name], more, limit, self.through)
+        return result, seconds
 
-    def find_reached(self):
-        """Runs each test without a mutant; one that fails, skips or reaches none is no judge."""
-        for name in sorted(self.tests, key=lambda name: (name.startswith("e2e"), name)):
-            MAP.write_bytes(bytes(NR_MAX))
-            MAP.chmod(0o666)
-            begin = time.monotonic()
-            how = self.run(name, {"UNI_MUTANT_MAP": str(MAP)}, self.tests[name]["timeout"])
-            if how != "ok":
-                print("no judge: %s: %s" % (name, how), flush=True)
-                continue
-            self.seconds[name] = time.monotonic() - begin
-            self.reached[name] = {nr for nr, byte in enumerate(MAP.read_bytes()) if byte}
+    def see_reached(self, name):
+        """Runs the test without a mutant; one that fails, skips or reaches none is no judge."""
+        path = WORK / ("reached-" + name.replace("/", "-"))
+        path.write_bytes(bytes(NR_MAX))
+        path.chmod(0o666)
+        how, seconds = self.run(name, {"UNI_MUTANT_MAP": str(path)})
+        if how != "OK":
+            print("no judge: %s: %s" % (name, how), flush=True)
+            return
+        self.seconds[name] = seconds
+        self.reached[name] = {nr for nr, byte in enumerate(path.read_bytes()) if byte}
 
-    def judge(self, nr):
-        """The name of the test that found it, or None; and how many tests reach it."""
-        judges = sorted((name for name in self.reached if nr in self.reached[name]), key=self.seconds.get)
-        for name in judges:
-            if self.run(name, {"UNI_MUTANT": str(nr)}, max(LIMIT, 3 * self.seconds[name])) == "red":
-                return name, len(judges)
-        return None, len(judges)
+    def judges_of(self, nr, suites):
+        return sorted((name for name in self.reached if name.split("/")[0] in suites and nr in self.reached[name]),
+                      key=self.seconds.get)
+
+    def judge(self, nr, suites):
+        """The name of the test that found it, or None; and the number of tests that were asked."""
+        left, asked = self.budget, 0
+        for name in self.judges_of(nr, suites):
+            if "e2e" in suites and (left := left - self.seconds[name]) < 0:
+                break
+            asked += 1
+            if self.run(name, {"UNI_MUTANT": str(nr)})[0] == "FAIL":
+                return name, asked
+        return None, asked
+
+
+class Round:
+    """The mutants that are to be judged, and the verdicts so far."""
+
+    def __init__(self, judge, pool, wanted):
+        self.judge, self.pool, self.wanted = judge, pool, wanted
+        self.spare, self.found, self.left, self.begin = sorted(judge.on), {}, [], time.monotonic()
+
+    def ask(self, numbers, suites):
+        """Those of the mutants that no test in these suites finds."""
+        list(self.pool.map(self.judge.see_reached, [n for n in sorted(self.judge.tests) if n.split("/")[0] in suites]))
+        return self.ask_only(numbers, suites)
+
+    def ask_only(self, numbers, suites):
+        def one(nr):
+            name, asked = self.judge.judge(nr, suites)
+            if name:
+                self.found[nr] = name
+            print("%5.0f s  %-24s %s" % (time.monotonic() - self.begin, name or "not by %d of %d" % (
+                asked, len(self.judge.judges_of(nr, suites))), self.judge.on[nr].said), flush=True)
+            return name is None
+
+        return [nr for nr, stays in zip(numbers, list(self.pool.map(one, numbers))) if stays]
+
+    def take(self):
+        """As many as are wanted of those that make another object."""
+        ask = self.ask
+        while len(self.found) + len(self.left) < self.wanted and self.spare:
+            n = self.wanted - len(self.found) - len(self.left)
+            some, self.spare = self.spare[:n], self.spare[n:]
+            self.left += [nr for nr in ask(some, ("unit", "fuzz")) if not self.judge.is_same(self.judge.on[nr])]
+            ask = self.ask_only
+        print("by unit and fuzz tests: %d of %d" % (len(self.found), len(self.found) + len(self.left)), flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", type=int, default=100)
+    parser.add_argument("-j", type=int, default=1)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--room")
     parser.add_argument("--e2e", nargs="*", metavar="NAME")
+    parser.add_argument("--through", default="")
+    parser.add_argument("--budget", type=float, default=float("inf"))
     args = parser.parse_args()
     print("seed %d" % args.seed, flush=True)
-    judge, judged, survived = Judge(args.e2e), 0, []
+    judge = Judge(args)
     judge.build(itertools.islice(chosen(args.seed, args.room), int(args.n * SPARE)))
-    on = judge.on
-    print("%d mutants built" % len(on), flush=True)
-    judge.find_reached()
-    for nr in sorted(on)[:args.n]:
-        begin = time.monotonic()
-        found, nr_judges = judge.judge(nr)
-        if found is None and judge.is_same(on[nr]):
-            continue
-        judged += 1
-        print("%3d %-24s %4.0f s  %s" % (judged, found or "SURVIVED", time.monotonic() - begin, on[nr].said), flush=True)
-        if found is None:
-            survived.append("%s (%d tests reach it)" % (on[nr].said, nr_judges))
-    print("\n".join(["", "survivors:"] + survived))
-    print("seed %d: %d of %d found" % (args.seed, judged - len(survived), judged))
-    return 1 if len(survived) > SURVIVORS * judged else 0
+    print("%d mutants built" % len(judge.on), flush=True)
+    with concurrent.futures.ThreadPoolExecutor(args.j) as pool:
+        judged = Round(judge, pool, args.n)
+        judged.take()
+        survived = judged.ask(judged.left, ("e2e",))
+    print("\nsurvivors:")
+    for nr in survived:
+        print("%s (%d tests reach it)" % (judge.on[nr].said, len(judge.judges_of(nr, ("unit", "fuzz", "e2e")))))
+    total = len(judged.found) + len(survived)
+    print("seed %d: %d of %d found" % (args.seed, len(judged.found), total))
+    return 1 if len(survived) > SURVIVORS * total else 0
 
 
 if __name__ == "__main__":
