@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -45,6 +46,23 @@ def checked(names, have):
             return totals.main(["check", build], out), out.getvalue().splitlines()
         finally:
             totals.NAMES = listed
+
+
+class Can(unittest.TestCase):
+    """tests/support/can.py: without a part, a test skips, but not on a host that has it."""
+
+    def asked(self, must):
+        """Exit status and reason for a browser, where no program is found."""
+        done = subprocess.run([sys.executable, pathlib.Path(__file__).parent / "support/can.py", "browser"],
+                              env={"PATH": "/nonexistent", "UNISCOPE_MUST": must}, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout
+
+    def test_skips(self):
+        self.assertEqual(self.asked(""), (77, "no chromium on this machine\n"))
+        self.assertEqual(self.asked("kvm bpf"), (77, "no chromium on this machine\n"))
+
+    def test_must_not_skip(self):
+        self.assertEqual(self.asked("kvm browser"), (1, "no chromium on this machine\n"))
 
 
 class Totals(unittest.TestCase):

@@ -118,6 +118,32 @@ static void wrapper_and_dbg(void **state)
 	uni_image_destroy(img);
 }
 
+/* The file with the symbols beside the one that boots, by the names that record's manual gives. */
+static void names_of_pairs(void **state)
+{
+	static const struct {
+		const char *boots, *beside;
+	} pairs[] = { { "app.stripped", "app" }, { "app.stripped", "app.dbg" },
+		{ "app.elf", "app.debug" }, { "app.bin", "app.elf" }, { "app.img", "app.dbg" },
+		{ "app", "app.debug" }, { "app.elf", "app.elf.dbg" } };
+	struct elf_spec boots = dbg_spec;
+	struct folder *f = *state;
+
+	boots.nr_syms = 0;
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		const char *path = save(f, pairs[i].boots, &boots);
+		const char *beside = save(f, pairs[i].beside, &dbg_spec);
+		struct uni_image *img = load(path);
+
+		assert_string_equal(uni_image_symbol_path(img), beside);
+		assert_int_equal(uni_image_nr_symbols(img), 1);
+		uni_image_destroy(img);
+		(void)unlink(path);
+		(void)unlink(beside);
+		f->nr = 0;
+	}
+}
+
 static void other_build_is_refused(void **state)
 {
 	struct elf_spec boot = dbg_spec, dbg = dbg_spec;
@@ -329,6 +355,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(wrapper_and_dbg, folder_make, folder_remove),
+		cmocka_unit_test_setup_teardown(names_of_pairs, folder_make, folder_remove),
 		cmocka_unit_test_setup_teardown(other_build_is_refused, folder_make, folder_remove),
 		cmocka_unit_test_setup_teardown(cut_addresses, folder_make, folder_remove),
 		cmocka_unit_test_setup_teardown(

@@ -262,6 +262,19 @@ static void stops_before_a_far_deadline(void **state)
 	assert_int_equal(b->nr, 1);
 }
 
+static void ends_before_a_far_deadline(void **state)
+{
+	struct bench *b = *state;
+
+	b->cfg.frequency = 0.001;
+	b->cfg.duration_ns = 60 * UNI_NSEC_PER_SEC;
+	b->cfg.jitter = false; /* the first deadline is now, the second in 1000 s */
+	assert_int_equal(bench_run(b), 0);
+	assert_int_equal(b->end, UNI_END_DURATION);
+	assert_int_equal(b->nr, 1);
+	assert_true(wall(b) < 120 * UNI_NSEC_PER_SEC);
+}
+
 static void resume_is_tried_again(void **state)
 {
 	struct bench *b = *state;
@@ -398,6 +411,7 @@ int main(void)
 		T(gone_between_samples),
 		T(stops_when_asked),
 		T(stops_before_a_far_deadline),
+		T(ends_before_a_far_deadline),
 		T(resume_is_tried_again),
 		T(gone_at_resume_keeps_the_sample),
 		T(without_hold_nothing_is_released),
