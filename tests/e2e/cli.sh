@@ -135,6 +135,8 @@ for where in tcp:127.0.0.1:1 127.0.0.1:1 :1; do
 	check "gdb's words for a stub: $where" says 'at tcp port 127.0.0.1:1 ' "$U" uk-trace fetch -r $where -o "$T/none" "$U"
 done
 check "or a socket" says 'at unix socket /nonexistent/s ' "$U" uk-trace fetch -r /nonexistent/s -o "$T/none" "$U"
+check "the largest number of nodes" says 'no-such-guest is no file' "$U" serve -p 0 --nodes 4294967295 no-such-guest
+check "one more: exit 2" exits 2 "$U" serve -p 0 --nodes 4294967296 no-such-guest
 check "no such image: exit 1" exits 1 "$U" run "$T/nothing.elf"
 
 printf 'main;a;b 10\nmain;a 5\nmain;c 85\n' >"$T/in.folded"
