@@ -235,6 +235,7 @@ struct uni_target_ops {
 		const struct uni_unwind_hints *hints, struct uni_err *err);
 	int (*stream_read)(struct uni_target *t, const struct uni_stream_sink *sink);
 	void (*stream_stats)(struct uni_target *t, struct uni_stream_stats *ret);
+	/* While the stream runs, vCPUs that are asked for in rising order have one moment. */
 	int (*stream_times)(struct uni_target *t, uint32_t vcpu, struct uni_vcpu_times *ret);
 	int (*stream_stop)(struct uni_target *t);
 

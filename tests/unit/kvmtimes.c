@@ -14,6 +14,8 @@
 
 #include "backend/kvm/bpf/stream.h"
 
+#define MANY 100
+
 struct made {
 	struct uni_bpf_guest guest;
 	struct uni_bpf_vcpu vcpu;
@@ -74,11 +76,61 @@ static void test_without_samples(void **state)
 	assert_int_equal(t.unsampled_ns, 6000);
 }
 
+static unsigned nr_looks;
+
+/* Instead of the kernel's: each look sees all vCPUs, in an order of its own. */
+int __wrap_uni_kvm_scan(
+	const struct uni_kvm_bpf *b, int pid, struct uni_kvm_scan *ret, struct uni_err *err);
+int __wrap_uni_kvm_scan(
+	const struct uni_kvm_bpf *b, int pid, struct uni_kvm_scan *ret, struct uni_err *err)
+{
+	(void)b;
+	(void)pid;
+	(void)err;
+	nr_looks++;
+	ret->nr_vcpus = MANY;
+	for (uint32_t i = 0; i < MANY; i++) {
+		ret->vcpu[i].id = MANY - 1 - i;
+		ret->vcpu[i].vcpu.now_ns = ret->vcpu[i].vcpu.clock = 4000 + nr_looks;
+	}
+	return 0;
+}
+
+/* Each has been off its CPU since 1000 of the scheduler's clock. */
+static void test_one_look_for_all(void **state)
+{
+	struct made *m = make_times(0, 0, 0);
+	struct uni_bpf_vcpu *v = calloc(MANY, sizeof(*v));
+
+	assert_non_null(v);
+	m->bpf.vcpu = v;
+	m->s.running = true;
+	m->s.nr_vcpus = MANY;
+	m->guest.clock_off = 1;
+	for (uint32_t i = 0; i < MANY; i++) {
+		v[i].id = i;
+		v[i].out_clock = 1001 + i;
+		m->s.vcpu[i] = (struct uni_kvm_stream_vcpu){ .index = i, .since_ns = 1 };
+	}
+	for (unsigned round = 1; round <= 3; round++) {
+		for (uint32_t i = 0; i < MANY; i++) {
+			struct uni_vcpu_times t;
+
+			assert_int_equal(uni_kvm_stream_times(&m->s, i, &t), 0);
+			assert_int_equal(nr_looks, round);
+			assert_int_equal(t.idle_ns, 4000 + round - 1 - (1001 + i));
+		}
+	}
+	free(v);
+	free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_samples_divide),
 		cmocka_unit_test(test_without_samples),
+		cmocka_unit_test(test_one_look_for_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

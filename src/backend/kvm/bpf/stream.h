@@ -67,6 +67,10 @@ struct uni_kvm_stream {
 	uint32_t nr_vcpus;
 	struct uni_kvm_stream_vcpu vcpu[UNI_VCPU_MAX];
 	struct uni_kvm_scan scan; /* the latest */
+	/* The look that uni_kvm_stream_times() made: when, did it succeed, and for whom last. */
+	uint64_t seen_ns;
+	uint32_t seen_for;
+	bool seen_ok;
 	uint64_t delivered, cost0_ns, cost0_runs, runs0;
 	uint8_t flags[UNI_BPF_FRAMES];
 	struct uni_kvm_exits *exits;		 /* NULL: not wanted */

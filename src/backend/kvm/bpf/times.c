@@ -42,8 +42,12 @@ static void pending_times(const struct uni_kvm_stream *s, const struct uni_bpf_v
 	*idle_ret = away - *stolen_ret;
 }
 
-static const struct uni_bpf_item *item_of(const struct uni_kvm_scan *scan, uint32_t id)
+/* `near`: where it is likely to be. */
+static const struct uni_bpf_item *item_of(
+	const struct uni_kvm_scan *scan, uint32_t id, uint32_t near)
 {
+	if (near < scan->nr_vcpus && scan->vcpu[near].id == id)
+		return &scan->vcpu[near];
 	for (uint32_t i = 0; i < scan->nr_vcpus; i++) {
 		if (scan->vcpu[i].id == id)
 			return &scan->vcpu[i];
@@ -58,8 +62,19 @@ void uni_kvm_stream_close_times(struct uni_kvm_stream *s)
 		const struct uni_bpf_vcpu *m = &s->bpf->vcpu[v->index];
 
 		if (v->since_ns != 0)
-			pending_times(s, m, item_of(&s->scan, m->id), &v->end_idle, &v->end_stolen);
+			pending_times(
+				s, m, item_of(&s->scan, m->id, i), &v->end_idle, &v->end_stolen);
 	}
+}
+
+/* A look sees all vCPUs: those that are asked for in rising order share one. */
+static void look_now(struct uni_kvm_stream *s, uint32_t vcpu)
+{
+	if (s->seen_ns == 0 || vcpu <= s->seen_for) {
+		s->seen_ok = uni_kvm_scan(s->bpf, s->pid, &s->scan, NULL) == 0;
+		s->seen_ns = uni_now_ns();
+	}
+	s->seen_for = vcpu;
 }
 
 int uni_kvm_stream_times(struct uni_kvm_stream *s, uint32_t vcpu, struct uni_vcpu_times *ret)
@@ -75,9 +90,10 @@ int uni_kvm_stream_times(struct uni_kvm_stream *s, uint32_t vcpu, struct uni_vcp
 	idle = v->end_idle;
 	stolen = v->end_stolen;
 	if (s->running) {
-		if (uni_kvm_scan(s->bpf, s->pid, &s->scan, NULL) == 0)
-			pending_times(s, m, item_of(&s->scan, m->id), &idle, &stolen);
-		end = uni_now_ns();
+		look_now(s, vcpu);
+		if (s->seen_ok)
+			pending_times(s, m, item_of(&s->scan, m->id, vcpu), &idle, &stolen);
+		end = s->seen_ns;
 	}
 	wall = subtract_to_zero(end, v->since_ns);
 	ret->idle_ns = uni_min(m->idle_ns + idle, wall);
