@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""mirage_ring.py FILE: writes a ring of mirage-profile with nothing wrong and three things in doubt. Two workers begin to wait for
-something that was signalled while nobody waited. A third is ready while another is silent."""
+"""mirage_ring.py FILE: writes a ring of mirage-profile with nothing wrong and four things in doubt. Two workers begin to wait for
+something that was signalled while nobody waited, and a third for what no thread signalled. That one is ready while another is
+silent."""
 import struct
 import sys
 
@@ -22,8 +23,9 @@ def packet(events, count=0):
 
 
 def doubts():
-    yield from (event(0, CREATE, NOBODY, i, kind=k) for i, k in ((1, THREAD), (2, THREAD), (3, THREAD), (4, THREAD), (8, CONDITION)))
-    yield from (event(0, LABEL, i, text=t) for i, t in ((1, "worker"), (2, "other worker"), (3, "hog"), (4, "<b>ready"), (8, "work")))
+    yield from (event(0, CREATE, NOBODY, i, kind=k) for i, k in ((1, THREAD), (2, THREAD), (3, THREAD), (4, THREAD), (8, CONDITION),
+        (9, CONDITION)))
+    yield from (event(0, LABEL, i, text=t) for i, t in ((1, "worker"), (2, "other worker"), (3, "hog"), (4, "<b>ready"), (8, "work"), (9, "device")))
     yield event(1, SWITCH, 4)
     yield event(1, TRY_READ, 4, 8)
     yield event(2, SWITCH, 3)
@@ -35,6 +37,10 @@ def doubts():
     yield event(305, SWITCH, 2)
     yield event(305, TRY_READ, 2, 8)
     yield event(306, SWITCH, NOBODY)
+    yield event(307, NOTIFY, NOBODY, 9)
+    yield event(308, SWITCH, 4)
+    yield event(308, TRY_READ, 4, 9)
+    yield event(309, SWITCH, NOBODY)
 
 
 if __name__ == "__main__":

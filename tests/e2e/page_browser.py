@@ -459,7 +459,7 @@ def in_doubt(b):
     plain = lambda line: re.sub(r"[\d.,]+ (ns|us|µs|ms|s)", "TIME", line)
     cli = [re.sub(r"^TIME +", "", plain(line)).lower() for line in told]
     page = b.run("[...document.querySelectorAll('.card.inner h3, .doubt')].map(e => e.innerText.replaceAll('\\n', ' '))")
-    same(len(cli), 5, "in doubt: findings tells three, of two kinds")
+    same(len(cli), 6, "in doubt: findings tells four, of two kinds")
     same([plain(line).lower() for line in page], cli, "in doubt: the page tells the same")
     same(b.run("[...document.querySelectorAll('.finding.bad')].length"), 0, "in doubt: nothing is wrong")
     b.run("document.querySelectorAll('.doubt')[1].click()")

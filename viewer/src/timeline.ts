@@ -226,7 +226,7 @@ export class Timeline implements View {
         const one = (f: Finding): HTMLElement => h('button', { class: 'finding doubt', type: 'button', click: () => this.show(f) },
             h('span', { class: 'name', text: name(f.who) }),
             h('span', { class: 'dim', text: kind === 'starved' ? `could run, and waited ${time(f.ns)}; ${name(f.other)} had the CPU, and nothing was heard of it for ${time(f.silent ?? 0)} in all, 2 ms or more at a time`
-                : `began to wait for ${name(f.other)}, which ${name(f.by)} had signalled${f.signal ? ' at ' + moment(p.first + f.signal - 1, 1e3) : ''} when nobody waited for it` }));
+                : `began to wait for ${name(f.other)}, which ${f.by === 0 ? 'had been signalled before,' : `${name(f.by)} had signalled${f.signal ? ' at ' + moment(p.first + f.signal - 1, 1e3) : ''}`} when nobody waited for it` }));
 
         return all.length === 0 ? [] : [h('h3', { text: 'In doubt: ' + inDoubt[kind]! }), ...all.slice(0, DOUBTS).map(one),
             ...(all.length > DOUBTS ? [h('p', { class: 'dim', text: `and ${all.length - DOUBTS} more` })] : [])];
