@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hashing for in-memory tables, and handles in JSON (XXH3 of libxxhash: the same on all machines). */
+/* Hashing for in-memory tables, and handles in JSON (XXH3 of libxxhash: the same on all machines).
+ */
 #ifndef UNI_BASE_HASH_H
 #define UNI_BASE_HASH_H
 

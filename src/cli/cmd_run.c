@@ -207,8 +207,9 @@ static int judge_attempt(void *ctx, const struct uni_record_stats *st, struct un
 	uni_boot_tell(&a->boot, line, sizeof(line));
 	if (a->boot.end == UNI_BOOT_INTERNAL && may_try_tcg(a))
 		return uni_err_set(err, UNI_EGONE, "%s", line);
-	/* Attaching wakes each vCPU for a moment. */
-	only_halted = a->boot.end == UNI_BOOT_HALTED && uni_quality_count(st, &on_cpu) <= o.vcpus;
+	/* Some show a thread on its way back into the halt, after a pause. */
+	only_halted = a->boot.end == UNI_BOOT_HALTED &&
+		      uni_quality_count(st, &on_cpu) <= o.vcpus + st->weight / 20;
 	if (!only_halted && (st->inside != 0 || (st->outside == 0 && st->weight != 0)))
 		return 0;
 	return uni_err_set(err, UNI_EGONE, "%s, before it could be recorded", line);

@@ -58,8 +58,7 @@ const struct uni_cmd uni_trace_prepare = {
 		"the last\n"
 		"one, before anything is made of the image. Its build-id stays. With --on, chosen "
 		"functions\n"
-		"record as soon as the guest calls them; `trace dump` and `trace record --as-is` "
-		"get that.",
+		"record as soon as the guest calls them; `trace dump` saves that.",
 	.examples = "  uniscope trace prepare app.elf\n"
 		    "  uniscope trace prepare app.elf -o app.prepared.elf\n"
 		    "  uniscope trace prepare app.elf --on '*_init' -o app.boot.elf",

@@ -32,8 +32,8 @@ struct uni_insn {
 
 struct uni_disasm;
 
-/* Loads the library for good, for a process that may not do so later. If there is none, opening says
- * so. */
+/* Loads the library for good, for a process that may not do so later. If there is none, opening
+ * says so. */
 void uni_disasm_load(void);
 /* -UNI_ENOTSUP: no library, or no such architecture; err says which package has it. */
 int uni_disasm_open(const struct uni_arch *arch, struct uni_disasm **ret, struct uni_err *err);

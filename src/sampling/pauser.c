@@ -10,7 +10,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/hurry.h"
 #include "sampling/pauser.h"
 #include "backend/guard.h"
@@ -331,38 +330,6 @@ static bool tick_failed(struct uni_pauser *s, int rc)
 	       uni_now_ns() - s->stats.begin_ns < GIVE_UP_NS;
 }
 
-/* Notes since when no interrupt could wake any vCPU. A thread that we let go on runs for a moment,
- * until it has halted again at the same place. */
-static void note_halted(struct uni_pauser *s)
-{
-	const struct uni_arch *arch = s->t->arch;
-	uint64_t key = 0;
-	bool runs = false;
-
-	for (uint32_t v = 0; v < s->nr_vcpus; v++) {
-		const struct uni_regs *r = &s->cap->regs[v];
-
-		if (r->state == UNI_VCPU_OFFLINE)
-			continue;
-		if ((r->state != UNI_VCPU_HALTED && r->state != UNI_VCPU_RUNNING) || arch == NULL ||
-			arch->may_wake == NULL || arch->may_wake(r)) {
-			s->halted_key = 0;
-			return;
-		}
-		runs = runs || r->state == UNI_VCPU_RUNNING;
-		key = uni_hash_pair(key, r->pc) | 1;
-	}
-	if (key == s->halted_key) {
-		for (uint32_t v = 0; v < s->nr_vcpus; v++) {
-			if (s->cap->regs[v].state == UNI_VCPU_RUNNING)
-				s->cap->regs[v].state = UNI_VCPU_HALTED;
-		}
-		return;
-	}
-	s->halted_key = runs ? 0 : key;
-	s->halted_since_ns = uni_now_ns();
-}
-
 static bool serve_deadline(struct uni_pauser *s)
 {
 	int rc;
@@ -376,7 +343,7 @@ static bool serve_deadline(struct uni_pauser *s)
 	if (rc < 0)
 		return tick_failed(s, rc);
 	s->errors = 0;
-	note_halted(s);
+	uni_pauser_note_halted(s);
 	uni_pauser_deliver(s);
 	if (s->resume == -UNI_EGONE)
 		s->end = UNI_END_GONE;

@@ -49,9 +49,13 @@ struct uni_pauser {
 	int error;	 /* the last of them */
 	int resume;	 /* 0, or the error of the failed resume */
 	/* The vCPUs' places as one number, if no interrupt could wake any since then; or 0. */
-	uint64_t halted_key, halted_since_ns;
+	uint64_t halted_key, halted_since_ns, halted_cpu_ns;
 	enum uni_sampler_end end;
 };
+
+/* Notes since when no interrupt could wake any vCPU. A thread that we let go on runs for a moment,
+ * until it has halted again at the same place: its state becomes HALTED. */
+void uni_pauser_note_halted(struct uni_pauser *s);
 
 /* With the guest running again: adds the tick to the statistics and passes its samples on. */
 void uni_pauser_deliver(struct uni_pauser *s);

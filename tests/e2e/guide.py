@@ -56,8 +56,9 @@ def find(session):
         return callers[0]["name"] if len(callers) > 1 and callers[0]["total"] >= 0.7 * whole else hot["name"]
     while doc["children"] and doc["children"][0]["total"] >= 0.6 * doc["here"]:
         handle = doc["children"][0]["handle"]
-        doc = ask("report", "--json", "--top", "--under", session=session, handle=handle)
-        assert doc["handle"] == handle
+        deeper = ask("report", "--json", "--top", "--under", session=session, handle=handle)
+        assert deeper["handle"] == handle and len(deeper["path"]) == len(doc["path"]) + 1, (doc["path"], deeper["path"])
+        doc = deeper
     return doc["path"][-1]
 
 

@@ -178,6 +178,22 @@ static void callees_at_their_calls(void **state)
 	uni_annotation_deinit(&a);
 }
 
+/* Each place was executed so often, whatever the callee's sum. */
+static void exact_calls_of_places(void **state)
+{
+	struct uni_annotation a = read_hot();
+
+	a.of = UNI_ANNOTATE_EXACT;
+	uni_code_at(&a.code, TEXT + 1)->self = 4;
+	uni_code_at(&a.code, TEXT + 0xf)->self = 3;
+	assert_true(uni_annotation_add_call(&a, TEXT + 0x20, "twin", 7, 100));
+	uni_annotation_finish(&a);
+	assert_int_equal(insn_at(&a, 1)->calls, 4);
+	assert_int_equal(insn_at(&a, 0xf)->calls, 3);
+	assert_int_equal((int)insn_at(&a, 0xf)->below, 100);
+	uni_annotation_deinit(&a);
+}
+
 static void jumps_are_drawn(void **state)
 {
 	static const char *const want[] = { "   ", ",->", "|  ", "'--", ",--", "|  ", "|  ", "'->",
@@ -267,6 +283,7 @@ int main(void)
 		cmocka_unit_test(names_and_kinds),
 		cmocka_unit_test(samples_of_chains),
 		cmocka_unit_test(callees_at_their_calls),
+		cmocka_unit_test(exact_calls_of_places),
 		cmocka_unit_test(jumps_are_drawn),
 		cmocka_unit_test(source_files),
 	};

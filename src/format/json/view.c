@@ -53,6 +53,8 @@ static int find_node(const struct viewer *v, uint32_t *ret, struct uni_err *err)
 	/* The function that --focus names is the only child of the root. */
 	*ret = v->view->focus != NULL ? uni_profile_node(v->p, UNI_NODE_ROOT)->child
 				      : UNI_NODE_ROOT;
+	if (*ret == UNI_NODE_NONE)
+		*ret = UNI_NODE_ROOT;
 	if (handle == NULL)
 		return 0;
 	hash = handle[0] == 'n' ? strtoull(handle + 1, &end, 16) : 0;
