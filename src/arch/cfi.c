@@ -21,3 +21,26 @@ const struct uni_cfi_rule *uni_cfi_find(const struct uni_cfi_table *t, uint64_t 
 	}
 	return t->row[lo].rule != 0 ? &t->rule[t->row[lo].rule] : NULL;
 }
+
+static unsigned count_loads(const struct uni_cfi_op *op)
+{
+	unsigned nr = 0;
+
+	for (; op->opcode == UNI_CFI_OP_LOAD || op->opcode == UNI_CFI_OP_ADD_CONST; op++)
+		nr += op->opcode == UNI_CFI_OP_LOAD;
+	return nr;
+}
+
+bool uni_cfi_switches(const struct uni_cfi_table *t, unsigned sp_reg)
+{
+	for (uint32_t i = 0; i < t->nr_rules; i++) {
+		const struct uni_cfi_rule *r = &t->rule[i];
+		const struct uni_cfi_op *op = t->op + r->cfa.arg;
+
+		if (r->cfa.how == UNI_CFI_IS_EXPR && r->ra.how == UNI_CFI_AT_CFA &&
+			op->opcode == UNI_CFI_OP_REG && op->arg2 == sp_reg &&
+			count_loads(op + 1) > 1)
+			return true;
+	}
+	return false;
+}

@@ -115,6 +115,13 @@ struct uni_cfi_table {
 	uint64_t regs; /* bit n: register n is followed, besides pc, sp and fp */
 };
 
+/*
+ * Is there code that runs on another stack than its caller? A word of its stack leads to a record,
+ * which holds the caller's stack pointer. (If the word itself is that pointer, the code may only
+ * have aligned its stack, as OpenSSL's does.)
+ */
+bool uni_cfi_switches(const struct uni_cfi_table *t, unsigned sp_reg);
+
 /* The rule for the instruction at pc; NULL if nothing is known of it. */
 const struct uni_cfi_rule *uni_cfi_find(const struct uni_cfi_table *t, uint64_t pc);
 

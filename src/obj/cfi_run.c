@@ -90,8 +90,11 @@ static bool def_cfa(struct machine *m, uint64_t reg, int64_t offset)
 	return true;
 }
 
+/* An expression has no offset: as in libgcc, it stays (OCaml 5's caml_c_call_stack_args). */
 static bool def_cfa_offset(struct machine *m, int64_t offset)
 {
+	if (m->cur.cfa.how == UNI_CFI_IS_EXPR)
+		return true;
 	return m->cur.cfa.how == UNI_CFI_REG && def_cfa(m, m->cur.cfa.reg, offset);
 }
 

@@ -141,7 +141,7 @@ static void enter_caller(struct frame *f, uint64_t pc, struct uni_regs *caller)
 static bool is_plain(const struct uni_cfi_rule *r)
 {
 	return r->cfa.how == UNI_CFI_REG && r->ra.how == UNI_CFI_AT_CFA && r->nr_other == 0 &&
-	       (r->fp.how == UNI_CFI_AT_CFA || r->fp.how == UNI_CFI_SAME);
+	       r->flags == 0 && (r->fp.how == UNI_CFI_AT_CFA || r->fp.how == UNI_CFI_SAME);
 }
 
 /* The values that change from frame to frame while all rules are plain. */
@@ -177,8 +177,7 @@ static bool plain_step(const struct uni_unwinder *u, struct uni_as *as, const st
 	pc = u->arch->strip(regs, pc);
 	if (pc == 0 || !uni_range_has(h->text_start, h->text_size, pc - 1))
 		return false;
-	*p = (struct plain){ pc, cfa, fp, p->fp_valid || r->fp.how == UNI_CFI_AT_CFA,
-		(r->flags & UNI_CFI_SIGNAL) != 0 };
+	*p = (struct plain){ pc, cfa, fp, p->fp_valid || r->fp.how == UNI_CFI_AT_CFA, false };
 	return true;
 }
 
@@ -197,7 +196,7 @@ static void run_cfi(void *ctx, struct uni_as *as, struct uni_regs *regs, struct 
 	while (c->nr < max && plain_step(u, as, regs, &p)) {
 		c->pc[c->nr] = p.pc;
 		c->sp[c->nr] = p.sp;
-		c->flags[c->nr++] = p.exact ? UNI_FRAME_EXACT : 0;
+		c->flags[c->nr++] = 0;
 	}
 	if (c->nr == before)
 		return;
@@ -208,7 +207,7 @@ static void run_cfi(void *ctx, struct uni_as *as, struct uni_regs *regs, struct 
 	uni_regs_set(regs, a->pc_reg, p.pc);
 	regs->sp = p.sp;
 	regs->pc = p.pc;
-	st->exact = p.exact;
+	st->exact = false;
 }
 
 static void find_rule(struct frame *f, uint64_t pc)
@@ -221,11 +220,25 @@ static void find_rule(struct frame *f, uint64_t pc)
 	}
 }
 
+/*
+ * Does a function call what is marked as a handler of interrupts? OCaml 5 marks its own so, to keep
+ * debuggers from comparing stack pointers.
+ */
+static bool is_called(
+	const struct frame *f, uint64_t ret_addr, const struct uni_step *st, uint64_t callee)
+{
+	const struct uni_func_hint *h = uni_hints_find(f->u->hints, st->leaf ? callee : callee - 1);
+	uint64_t target;
+
+	return h != NULL && uni_unwind_after_call(f->u, f->as, ret_addr, &target) &&
+	       target == h->start;
+}
+
 static int step_cfi(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st)
 {
 	const struct uni_unwinder *u = ctx;
 	struct frame f = { .u = u, .as = as, .regs = regs };
-	uint64_t pc;
+	uint64_t pc, callee = regs->pc;
 	int rc;
 
 	/* A return address may be the first byte after a function that never returns. */
@@ -249,6 +262,11 @@ static int step_cfi(void *ctx, struct uni_as *as, struct uni_regs *regs, struct 
 		return 1;
 	enter_caller(&f, pc, regs);
 	st->exact = (f.rule->flags & UNI_CFI_SIGNAL) != 0;
+	/* An interrupted function may have been on any stack. A CFA that is not above the stack
+	 * pointer says where the caller's stack is. */
+	st->elsewhere =
+		st->exact || f.rule->cfa.how != UNI_CFI_REG || f.rule->cfa.reg != u->arch->sp_reg;
+	st->exact = st->exact && !is_called(&f, pc, st, callee);
 	return 0;
 }
 

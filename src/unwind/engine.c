@@ -5,7 +5,7 @@
 
 #include "base/checked.h"
 
-#define SWITCHES_MAX 8 /* of the stack, downwards, within one chain */
+#define FALLS_MAX 256 /* switches to a lower stack within one chain */
 
 struct walk {
 	const struct uni_unwinder *u;
@@ -13,8 +13,9 @@ struct walk {
 	struct uni_chain *ret;
 	struct uni_regs regs; /* of the frame that was found last */
 	struct uni_step st;
-	unsigned switches;
-	bool guessed; /* and then all later frames are guesses, too */
+	unsigned falls;		   /* so often a caller was on a lower stack */
+	uint64_t fall_sp, fall_pc; /* such a caller */
+	bool guessed;		   /* and then all later frames are guesses, too */
 };
 
 static void add_stepper(struct uni_unwinder *u, const struct uni_unwinder_ops *ops)
@@ -102,6 +103,24 @@ static void step_back(struct walk *w, const struct callee *c)
 	r->sp_valid = c->sp_valid;
 }
 
+/*
+ * May the caller be on a lower stack? A chain that runs in a circle falls at the same places again
+ * and again. It meets the place that is remembered, which changes at falls 1, 2, 4, 8 (Brent).
+ */
+static bool stack_falls(struct walk *w, bool same)
+{
+	if (!w->st.elsewhere || same || w->falls == FALLS_MAX)
+		return false;
+	if (w->falls != 0 && w->regs.sp == w->fall_sp && w->regs.pc == w->fall_pc)
+		return false;
+	if ((w->falls & (w->falls - 1)) == 0) {
+		w->fall_sp = w->regs.sp;
+		w->fall_pc = w->regs.pc;
+	}
+	w->falls++;
+	return true;
+}
+
 /* May the stack pointer of a caller be this one? */
 static bool stack_rises(struct walk *w, const struct callee *callee, bool leaf)
 {
@@ -112,11 +131,7 @@ static bool stack_rises(struct walk *w, const struct callee *callee, bool leaf)
 	/* A leaf may not have touched the stack (a return address in a register). */
 	if (caller->sp == callee->sp && leaf && !w->st.exact)
 		return true;
-	/*
-	 * An interrupted function may have been on another stack, but the number of switches is
-	 * limited.
-	 */
-	return w->st.exact && w->switches++ < SWITCHES_MAX;
+	return stack_falls(w, caller->sp == callee->sp);
 }
 
 /* Is the chain broken for this reason, so that guessing may go on? */

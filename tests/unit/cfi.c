@@ -268,6 +268,42 @@ static void all_the_rules(void **state)
 	uni_cfi_destroy(c);
 }
 
+/* An expression takes no offset, as in libgcc. OCaml 5 writes one for each word that it pushes. */
+static void offset_of_an_expression(void **state)
+{
+	struct buf s = { .eh = true };
+	size_t first = plain_cie(&s);
+	struct uni_cfi *c;
+
+	FDE(&s, first, CODE, 0x40,
+		"\x41\x0a\x0f\x05\x77\x08\x06\x23\x08"
+		"\x41\x0e\x10\x41\x0b");
+	c = compile(&s);
+	assert_int_equal(bad_seen.nr, 0);
+	assert_int_equal(at(c, 1)->cfa.how, UNI_CFI_IS_EXPR);
+	assert_ptr_equal(at(c, 2), at(c, 1));
+	expect_cfa(c, 3, UNI_X86_RSP, 8);
+	uni_cfi_destroy(c);
+}
+
+/* A stack pointer that was kept in a word of the stack, and one in a record of another stack. */
+static void code_that_switches_stacks(void **state)
+{
+	struct buf s = { .eh = true };
+	size_t first = plain_cie(&s);
+	struct uni_cfi *c;
+
+	FDE(&s, first, CODE, 0x40, "\x41\x0f\x05\x77\x08\x06\x23\x08");
+	c = compile(&s);
+	assert_false(uni_cfi_switches(&c->table, UNI_X86_RSP));
+	uni_cfi_destroy(c);
+	FDE(&s, first, CODE + 0x40, 0x40, "\x41\x0f\x08\x77\x38\x06\x23\x00\x06\x23\x08");
+	c = compile(&s);
+	assert_true(uni_cfi_switches(&c->table, UNI_X86_RSP));
+	assert_false(uni_cfi_switches(&c->table, UNI_X86_RBP));
+	uni_cfi_destroy(c);
+}
+
 /* A function that finds its CFA by r10 (GCC, to align a stack), and one that saves r10 and rbx. */
 static void registers_that_are_needed(void **state)
 {
@@ -509,6 +545,8 @@ int main(void)
 		cmocka_unit_test(rows_of_a_function),
 		cmocka_unit_test(ways_to_advance),
 		cmocka_unit_test(all_the_rules),
+		cmocka_unit_test(offset_of_an_expression),
+		cmocka_unit_test(code_that_switches_stacks),
 		cmocka_unit_test(registers_that_are_needed),
 		cmocka_unit_test(outermost_frames),
 		cmocka_unit_test(nonsense_has_no_rows),

@@ -11,6 +11,8 @@
 
 #include "kvmchain_guest.h"
 
+static uint64_t leaf_rbx; /* of the chains that are compared */
+
 static uint64_t some_call(struct fixture *f)
 {
 	return f->call[rnd(f) % f->nr_calls];
@@ -80,10 +82,12 @@ static bool compare_rows(
 	b->pc = r.pc = pc;
 	b->sp = r.sp = sp;
 	b->fp = fp;
+	b->saved[0] = leaf_rbx;
 	r.pc_valid = r.sp_valid = true;
 	uni_regs_set(&r, UNI_X86_RIP, pc);
 	uni_regs_set(&r, UNI_X86_RSP, sp);
 	uni_regs_set(&r, UNI_X86_RBP, fp);
+	uni_regs_set(&r, UNI_X86_RBX, leaf_rbx);
 	uni_regs_set_sys(&r, UNI_X86_CR0, b->cr0);
 	uni_regs_set_sys(&r, UNI_X86_CR3, b->cr3);
 	uni_regs_set_sys(&r, UNI_X86_CR4, b->cr4);
@@ -229,6 +233,61 @@ static void test_same_by_rows(void **state)
 	assert_true(whole > compared / 4);
 }
 
+/*
+ * Rows of code that runs on another stack than its caller, as OCaml 5's. by_rbx keeps the caller's
+ * stack pointer in rbx, by_link at [rsp + 8]; by_parent has a pointer to where it is at [rsp + 56].
+ */
+#define SWITCH_FN(name, first)                                                         \
+	__asm__(".text\n.globl " name "\n.type " name ", @function\n" name             \
+		":\n.cfi_startproc\n" first "nop\nnop\nret\n.cfi_endproc\n.size " name \
+		", . - " name "\n")
+SWITCH_FN("switch_saver", "push %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset rbx, -16\n");
+SWITCH_FN("switch_by_rbx", "nop\n.cfi_def_cfa_register rbx\n");
+SWITCH_FN("switch_by_link", "nop\n.cfi_escape 0x0f, 5, 0x77, 8, 0x06, 0x23, 8\n");
+SWITCH_FN("switch_by_parent", "nop\n.cfi_escape 0x0f, 8, 0x77, 56, 0x06, 0x23, 0, 0x06, 0x23, 8\n");
+
+/* Behind the first instruction of one of them, and a nop. */
+static uint64_t in_switch(struct fixture *f, const char *name)
+{
+	uint64_t addr, size;
+
+	assert_int_equal(uni_image_find(f->image, name, &addr, &size), 0);
+	return addr + 2;
+}
+
+static void test_other_stacks(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t c = STACK_VA + 0x4000, low = STACK_VA + 0x800, fiber = STACK_VA + 0x1800;
+
+	use_rows(f, true);
+	/* C on the upper stack, called by code on the lowest, which a fiber began. */
+	leaf_rbx = 0xbad;
+	poke(f, c, low); /* rbx of switch_by_rbx */
+	poke(f, c + 8, in_switch(f, "switch_by_rbx"));
+	poke(f, low, in_switch(f, "switch_by_parent")); /* CFA low + 8 */
+	poke(f, low + 8 + 56, fiber - 0x100);
+	poke(f, fiber - 0x100, fiber);
+	poke(f, fiber, in_switch(f, "switch_by_link"));
+	poke(f, fiber + 8 + 8, low + 0x200);
+	poke(f, low + 0x200, 0);
+	assert_true(compare_rows(f, in_switch(f, "switch_saver"), c, 0, NULL));
+	assert_int_equal(f->scratch.nr, 4);
+	assert_int_equal(f->scratch.stop, UNI_STOP_ROOT);
+	/* In front of the push, rbx is in its register. */
+	leaf_rbx = low;
+	poke(f, low, in_switch(f, "switch_by_rbx"));
+	compare(f, in_switch(f, "switch_by_rbx"), c, 0);
+	/* It is its own caller: a circle. */
+	poke(f, low + 8 + 8, low);
+	poke(f, low, in_switch(f, "switch_by_link"));
+	compare(f, in_switch(f, "switch_by_rbx"), c, 0);
+	assert_int_equal(f->scratch.stop, UNI_STOP_LOOP);
+	assert_true(f->scratch.nr < 8);
+	leaf_rbx = 0;
+	use_rows(f, false);
+}
+
 static void test_ends(void **state)
 {
 	struct fixture *f = *state;
@@ -372,6 +431,7 @@ int main(void)
 		cmocka_unit_test(test_same_as_unwinder),
 		cmocka_unit_test(test_same_nonsense),
 		cmocka_unit_test(test_same_by_rows),
+		cmocka_unit_test(test_other_stacks),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_page_tables),
 		cmocka_unit_test(test_without_rsp),

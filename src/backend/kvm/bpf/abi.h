@@ -48,8 +48,12 @@ typedef uint64_t u64;
 #define UNI_BPF_HAVE_CR3 (1u << 3)
 #define UNI_BPF_HAVE_CR4 (1u << 4)
 
+/* x86: rbx, r12, r13, r14, r15 keep their values in calls. */
+#define UNI_BPF_SAVED 5
+
 struct uni_bpf_regs {
 	u64 pc, sp, fp;
+	u64 saved[UNI_BPF_SAVED];
 	u64 lr; /* arm64 */
 	u64 cr0, cr3, cr4, efer;
 	u32 have;
@@ -103,15 +107,21 @@ struct uni_bpf_vcpu {
 	u64 samples[UNI_BPF_STATES];
 };
 
+#define UNI_BPF_LOADS 2
+
 /* The rule for a caller's registers, in an image without frame pointers; see arch/cfi.h. */
 struct uni_bpf_cfi {
 	int cfa, ra, fp, sp; /* CFA is so far above a register; others are saved above CFA */
-	u8 cfa_of;	     /* enum uni_bpf_cfi_how: SP, FP, or NONE */
-	u8 ra_how;	     /* AT_CFA, UNDEF, or NONE */
-	u8 fp_how;	     /* SAME, AT_CFA, or NONE: it is lost */
-	u8 sp_how;	     /* AT_CFA, or NONE: it is CFA itself */
-	u8 interrupted;	     /* the caller was interrupted: its pc is exact */
-	u8 pad[3];
+	int saved[UNI_BPF_SAVED];
+	int load[UNI_BPF_LOADS]; /* so far above the word that is loaded from there instead */
+	u8 cfa_of;		 /* enum uni_bpf_cfi_how: SP, FP, SAVED, ..., or NONE */
+	u8 nr_loads;
+	u8 ra_how;		     /* AT_CFA, UNDEF, or NONE */
+	u8 fp_how;		     /* SAME, AT_CFA, or NONE: it is lost */
+	u8 sp_how;		     /* AT_CFA, or NONE: it is CFA itself */
+	u8 interrupted;		     /* the caller was interrupted: its pc is exact */
+	u8 saved_how[UNI_BPF_SAVED]; /* SAME, AT_CFA, or NONE */
+	u8 pad;
 };
 
 enum uni_bpf_cfi_how {
@@ -121,6 +131,7 @@ enum uni_bpf_cfi_how {
 	UNI_BPF_CFI_SAME,
 	UNI_BPF_CFI_AT_CFA,
 	UNI_BPF_CFI_UNDEF, /* there is no caller */
+	UNI_BPF_CFI_SAVED, /* and so on: of saved[] */
 };
 
 /* 8 bytes of the image's code, and the facts about them; see arch/leaf.h for the rules. */

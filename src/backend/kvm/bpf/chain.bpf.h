@@ -11,7 +11,8 @@
 #include "arch/stop.h"
 #include "backend/kvm/bpf/leaf.bpf.h"
 
-#define UNI_HASH_MUL 0x9e3779b97f4a7c15ull
+#define UNI_BPF_FALLS 256 /* switches to a lower stack within one chain */
+#define UNI_HASH_MUL  0x9e3779b97f4a7c15ull
 
 /* Can there be a caller at ret_addr? False: the chain ends; s->stop says why. */
 static __always_inline bool uni_check_pc(
@@ -44,15 +45,91 @@ static __always_inline bool uni_push_frame(
 /* The result of uni_cfi_frame(). */
 enum { UNI_CFI_UNKNOWN, UNI_CFI_STEPPED, UNI_CFI_ENDED };
 
+/* How far a row's CFA is known. */
+enum { UNI_CFA_KNOWN, UNI_CFA_UNKNOWN, UNI_CFA_FAULT };
+
+/* Puts the CFA into s->cfa. */
+UNI_APART int uni_cfi_cfa(
+	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, const struct uni_bpf_cfi *c)
+{
+	u32 i = (u32)c->cfa_of - UNI_BPF_CFI_SAVED;
+	u64 cfa = s->sp;
+
+	if (c->cfa_of == UNI_BPF_CFI_FP) {
+		if (!s->has_fp)
+			return UNI_CFA_UNKNOWN;
+		cfa = s->fp;
+	} else if (i < UNI_BPF_SAVED) {
+		if ((s->has_saved >> i & 1) == 0)
+			return UNI_CFA_UNKNOWN;
+		cfa = s->saved[i];
+	}
+	cfa += (u64)(long long)c->cfa;
+	for (i = 0; i < UNI_BPF_LOADS && i < c->nr_loads; i++) {
+		if (!uni_stack_word(g, s, cfa, &cfa))
+			return UNI_CFA_FAULT;
+		cfa += (u64)(long long)c->load[i];
+	}
+	s->cfa = cfa;
+	return UNI_CFA_KNOWN;
+}
+
+/* May the caller be on a lower stack? As in unwind/engine.c. */
+static __always_inline bool uni_stack_falls(
+	struct uni_bpf_scratch *s, const struct uni_bpf_cfi *c, u64 sp, u64 pc)
+{
+	if (c->cfa_of == UNI_BPF_CFI_SP && c->nr_loads == 0 && !c->interrupted)
+		return false;
+	if (sp == s->sp || s->falls == UNI_BPF_FALLS ||
+		(s->falls != 0 && sp == s->fall_sp && pc == s->fall_pc))
+		return false;
+	if ((s->falls & (s->falls - 1)) == 0) {
+		s->fall_sp = sp;
+		s->fall_pc = pc;
+	}
+	s->falls++;
+	return true;
+}
+
+/* The caller's values of registers that calls keep. */
+UNI_APART void uni_cfi_saved(
+	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, const struct uni_bpf_cfi *c)
+{
+	for (u32 i = 0; i < UNI_BPF_SAVED; i++) {
+		u64 word = 0;
+
+		if (c->saved_how[i] == UNI_BPF_CFI_SAME)
+			continue;
+		s->has_saved &= ~(1u << i);
+		if (c->saved_how[i] == UNI_BPF_CFI_AT_CFA &&
+			uni_stack_word(g, s, s->cfa + (u64)(long long)c->saved[i], &word)) {
+			s->saved[i] = word;
+			s->has_saved |= 1u << i;
+		}
+	}
+}
+
+/* Notes that the frame found last was interrupted. */
+static __always_inline void uni_note_exact(struct uni_bpf_scratch *s)
+{
+	u32 n = s->nr_exact;
+
+	s->exact = 1;
+	if (n < sizeof(s->rec.exact) && s->nr <= 256)
+		s->rec.exact[n] = (u8)(s->nr - 1);
+	s->nr_exact = n + 1;
+}
+
 /*
  * One frame up by the image's unwind rows; pc is the last frame's. Not everything that rows can
  * express is known here. In that case frame pointers are used, as for code without rows.
  */
 __noinline int uni_cfi_frame(const struct uni_bpf_guest *g, struct uni_bpf_scratch *s)
 {
-	u64 pc, off, cfa, ret_addr = 0, fp = 0, sp;
+	u64 pc, off, cfa, ret_addr = 0, word = 0;
 	const struct uni_bpf_text *t;
 	const struct uni_bpf_cfi *c;
+	int found;
 
 	if (g == NULL || s == NULL || s->nr == 0)
 		return UNI_CFI_UNKNOWN;
@@ -64,42 +141,41 @@ __noinline int uni_cfi_frame(const struct uni_bpf_guest *g, struct uni_bpf_scrat
 	c = t != NULL ? uni_cfi_at(s->guest, t->cfi[off & 7]) : NULL;
 	if (c == NULL || c->cfa_of == UNI_BPF_CFI_NONE || c->ra_how == UNI_BPF_CFI_NONE)
 		return UNI_CFI_UNKNOWN;
+	s->callee = uni_function_at(g, t, off);
 	s->stop = UNI_STOP_ROOT;
 	if (c->ra_how == UNI_BPF_CFI_UNDEF)
 		return UNI_CFI_ENDED;
-	if (c->cfa_of == UNI_BPF_CFI_FP && !s->has_fp)
-		return UNI_CFI_UNKNOWN;
-	cfa = (c->cfa_of == UNI_BPF_CFI_FP ? s->fp : s->sp) + (u64)(long long)c->cfa;
-	if (s->nr == 1 && c->cfa_of == UNI_BPF_CFI_SP && c->ra == -8)
-		cfa = uni_torn_slot(g, s, cfa - 8, uni_function_at(g, t, off)) + 8;
 	s->stop = UNI_STOP_FAULT;
+	found = uni_cfi_cfa(g, s, c);
+	if (found != UNI_CFA_KNOWN)
+		return found == UNI_CFA_FAULT ? UNI_CFI_ENDED : UNI_CFI_UNKNOWN;
+	cfa = s->cfa;
+	if (s->nr == 1 && c->cfa_of == UNI_BPF_CFI_SP && c->nr_loads == 0 && c->ra == -8)
+		cfa = uni_torn_slot(g, s, cfa - 8, s->callee) + 8;
 	if (!uni_stack_word(g, s, cfa + (u64)(long long)c->ra, &ret_addr))
 		return UNI_CFI_ENDED;
-	sp = cfa;
+	s->cfa = word = cfa;
 	if (c->sp_how == UNI_BPF_CFI_AT_CFA &&
-		!uni_stack_word(g, s, cfa + (u64)(long long)c->sp, &sp))
+		!uni_stack_word(g, s, cfa + (u64)(long long)c->sp, &word))
 		return UNI_CFI_ENDED;
 	if (!uni_check_pc(g, s, ret_addr))
 		return UNI_CFI_ENDED;
 	s->stop = UNI_STOP_LOOP;
-	if (sp < s->sp || (sp == s->sp && s->nr != 1))
+	if ((word < s->sp || (word == s->sp && s->nr != 1)) &&
+		!uni_stack_falls(s, c, word, ret_addr))
 		return UNI_CFI_ENDED;
 	if (!uni_push_frame(g, s, ret_addr))
 		return UNI_CFI_ENDED;
-	if (c->interrupted) {
-		u32 n = s->nr_exact;
-
-		s->exact = 1;
-		if (n < sizeof(s->rec.exact) && s->nr <= 256)
-			s->rec.exact[n] = (u8)(s->nr - 1);
-		s->nr_exact = n + 1;
-	}
-	s->sp = sp;
+	/* A function that is called may be marked as a handler of interrupts (unwind/cfi.c). */
+	if (c->interrupted && !uni_returns_from(g, s->guest, ret_addr, s->callee))
+		uni_note_exact(s);
+	s->sp = word;
+	uni_cfi_saved(g, s, c);
 	if (c->fp_how == UNI_BPF_CFI_SAME)
 		return UNI_CFI_STEPPED;
 	s->has_fp = c->fp_how == UNI_BPF_CFI_AT_CFA &&
-		    uni_stack_word(g, s, cfa + (u64)(long long)c->fp, &fp);
-	s->fp = fp;
+		    uni_stack_word(g, s, s->cfa + (u64)(long long)c->fp, &word);
+	s->fp = word;
 	return UNI_CFI_STEPPED;
 }
 
@@ -168,6 +244,10 @@ __noinline int uni_chain(const struct uni_bpf_guest *g, struct uni_bpf_scratch *
 	s->window_len = 0;
 	s->fp = s->regs.fp;
 	s->sp = s->regs.sp;
+	for (u32 i = 0; i < UNI_BPF_SAVED; i++)
+		s->saved[i] = s->regs.saved[i];
+	s->has_saved = (1u << UNI_BPF_SAVED) - 1;
+	s->falls = 0;
 	s->has_sp = (s->regs.have & UNI_BPF_HAVE_SP) != 0;
 	s->has_fp = s->exact = 1;
 	s->nr_exact = 0;

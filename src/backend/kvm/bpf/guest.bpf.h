@@ -30,12 +30,17 @@ struct uni_bpf_scratch {
 	u32 pad;
 	struct uni_bpf_regs regs;
 	u64 page_va, page_hva; /* the page of the stack that was translated last */
-	u64 fp, sp;	       /* of the next frame */
+	u64 fp, sp;	       /* of the next frame, with the two below */
+	u64 saved[UNI_BPF_SAVED];
+	u64 cfa;	      /* of the last frame, by its row */
+	u64 fall_sp, fall_pc; /* see uni_stack_falls() */
 	u64 hash;
 	u32 nr;
 	u32 stop;	    /* enum uni_stop */
 	u32 guest;	    /* index */
 	u32 has_sp, has_fp; /* these two are known */
+	u32 has_saved;	    /* a bit for each of saved[] */
+	u32 falls;	    /* so often a caller was on a lower stack */
 	u32 exact;	    /* the last frame was interrupted: its pc is not a return address */
 	u32 nr_exact;
 	u32 found;  /* index in window[] of the word that the leaf's search found */
@@ -69,6 +74,11 @@ static __always_inline void uni_regs_x86(const struct kvm_vcpu *v, struct uni_bp
 		UNI_PEEK(avail, v, arch.regs_avail);
 	UNI_PEEK(w, v, arch.regs[VCPU_REGS_RBP]);
 	r->fp = w;
+	UNI_PEEK(r->saved[0], v, arch.regs[VCPU_REGS_RBX]);
+	UNI_PEEK(r->saved[1], v, arch.regs[VCPU_REGS_R12]);
+	UNI_PEEK(r->saved[2], v, arch.regs[VCPU_REGS_R13]);
+	UNI_PEEK(r->saved[3], v, arch.regs[VCPU_REGS_R14]);
+	UNI_PEEK(r->saved[4], v, arch.regs[VCPU_REGS_R15]);
 	if ((avail >> VCPU_REGS_RIP & 1) != 0) {
 		UNI_PEEK(w, v, arch.regs[VCPU_REGS_RIP]);
 		r->pc = w;

@@ -49,15 +49,83 @@ static uint8_t cfi_where(const struct uni_cfi_val *v)
 	}
 }
 
+/* The index in saved[] of a register, or UNI_BPF_SAVED. */
+static unsigned saved_index(const struct uni_arch *arch, unsigned reg)
+{
+	static const uint8_t saved[UNI_BPF_SAVED] = { 3, 12, 13, 14, 15 }; /* DWARF's numbers */
+	unsigned i = 0;
+
+	while (i < UNI_BPF_SAVED && (arch != &uni_arch_x86_64 || saved[i] != reg))
+		i++;
+	return i;
+}
+
+static uint8_t cfa_base(const struct uni_arch *arch, unsigned reg)
+{
+	unsigned i = saved_index(arch, reg);
+
+	if (reg == arch->sp_reg)
+		return UNI_BPF_CFI_SP;
+	if (reg == arch->fp_reg)
+		return UNI_BPF_CFI_FP;
+	return i < UNI_BPF_SAVED ? (uint8_t)(UNI_BPF_CFI_SAVED + i) : UNI_BPF_CFI_NONE;
+}
+
+static bool add_offset(int *to, int64_t v)
+{
+	return !__builtin_add_overflow(*to, v, to);
+}
+
+/* A register plus an offset; the word there plus an offset; and so on. */
+static void convert_cfa_expr(
+	const struct uni_cfi_op *op, const struct uni_arch *arch, struct uni_bpf_cfi *c)
+{
+	uint8_t of = op->opcode == UNI_CFI_OP_REG ? cfa_base(arch, op->arg2) : UNI_BPF_CFI_NONE;
+	int *to = &c->cfa;
+
+	c->cfa = 0;
+	if (of == UNI_BPF_CFI_NONE || !add_offset(to, op->arg))
+		return;
+	for (op++; op->opcode != UNI_CFI_OP_END; op++) {
+		if (op->opcode == UNI_CFI_OP_LOAD && op->arg == 8 && c->nr_loads < UNI_BPF_LOADS)
+			to = &c->load[c->nr_loads++];
+		else if (op->opcode != UNI_CFI_OP_ADD_CONST || !add_offset(to, op->arg))
+			return;
+	}
+	c->cfa_of = of;
+}
+
+/* Registers besides the frame pointer. */
+static void convert_others(const struct uni_cfi_table *table, const struct uni_cfi_rule *r,
+	const struct uni_arch *arch, struct uni_bpf_cfi *c)
+{
+	memset(c->saved_how, UNI_BPF_CFI_SAME, sizeof(c->saved_how));
+	for (unsigned i = 0; i < r->nr_other; i++) {
+		const struct uni_cfi_val *v = &table->other[r->other + i];
+		unsigned k = saved_index(arch, v->of);
+
+		if (k < UNI_BPF_SAVED) {
+			c->saved[k] = v->arg;
+			c->saved_how[k] = cfi_where(v);
+		}
+		if (v->of != arch->sp_reg)
+			continue;
+		c->sp = v->arg;
+		c->sp_how = cfi_where(v);
+		if (c->sp_how != UNI_BPF_CFI_AT_CFA)
+			c->cfa_of = UNI_BPF_CFI_NONE;
+	}
+}
+
 static struct uni_bpf_cfi convert_rule(const struct uni_cfi_table *table,
 	const struct uni_cfi_rule *r, const struct uni_arch *arch)
 {
 	struct uni_bpf_cfi c = { .cfa = r->cfa.arg, .ra = r->ra.arg, .fp = r->fp.arg };
 
-	if (r->cfa.how == UNI_CFI_REG && r->cfa.reg == arch->sp_reg)
-		c.cfa_of = UNI_BPF_CFI_SP;
-	else if (r->cfa.how == UNI_CFI_REG && r->cfa.reg == arch->fp_reg)
-		c.cfa_of = UNI_BPF_CFI_FP;
+	if (r->cfa.how == UNI_CFI_REG)
+		c.cfa_of = cfa_base(arch, r->cfa.reg);
+	else if (r->cfa.how == UNI_CFI_IS_EXPR)
+		convert_cfa_expr(&table->op[r->cfa.arg], arch, &c);
 	c.ra_how = cfi_where(&r->ra);
 	if (c.ra_how == UNI_BPF_CFI_SAME)
 		c.ra_how = UNI_BPF_CFI_NONE;
@@ -65,16 +133,7 @@ static struct uni_bpf_cfi convert_rule(const struct uni_cfi_table *table,
 	if (c.fp_how == UNI_BPF_CFI_UNDEF)
 		c.fp_how = UNI_BPF_CFI_NONE;
 	c.interrupted = (r->flags & UNI_CFI_SIGNAL) != 0;
-	for (unsigned i = 0; i < r->nr_other; i++) {
-		const struct uni_cfi_val *v = &table->other[r->other + i];
-
-		if (v->of != arch->sp_reg)
-			continue;
-		c.sp = v->arg;
-		c.sp_how = cfi_where(v);
-		if (c.sp_how != UNI_BPF_CFI_AT_CFA)
-			c.cfa_of = UNI_BPF_CFI_NONE;
-	}
+	convert_others(table, r, arch, &c);
 	/* There is no caller, so the place of its frame does not matter. */
 	if (c.ra_how == UNI_BPF_CFI_UNDEF)
 		c.cfa_of = UNI_BPF_CFI_SP;
