@@ -17,7 +17,7 @@
 #define NR_TEXT	 8
 #define NR_CFI	 4
 #define TEXT	 0x1000
-#define READS	 60000 /* of the guest: a chain of 512 frames needs fewer */
+#define READS	 60000 /* of the guest: no chain needs more */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

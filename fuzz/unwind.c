@@ -37,7 +37,7 @@ static void check(const struct uni_chain *c, const struct uni_as *as, uint32_t b
 		if (c->pc[i] == 0)
 			abort();
 	}
-	if (c->stop == UNI_STOP_LIMIT && c->nr != UNI_CHAIN_MAX)
+	if (c->stop == UNI_STOP_LIMIT && c->nr != UNI_CHAIN_INNER + UNI_CHAIN_OUTER)
 		abort();
 }
 

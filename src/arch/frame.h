@@ -17,6 +17,9 @@ enum uni_frame_flags {
 		1u << 3, /* the block before may have been in its callee, or its caller */
 	/* A frame of the kernel below a process; pc 0: its place in the kernel is not known. */
 	UNI_FRAME_KERNEL = 1u << 4,
+	/* Frames between this one and the one before, which it called through them, are left out.
+	 */
+	UNI_FRAME_GAP = 1u << 5,
 };
 
 /*

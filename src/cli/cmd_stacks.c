@@ -319,6 +319,8 @@ static void print_frame(const struct shot *shot, const struct uni_chain *c, size
 		print_line(&n.place[n.nr - 1]);
 	if (uni_frame_is_interrupted(c->flags, i))
 		(void)fputs(" [interrupted]", stdout);
+	if ((c->flags[i] & UNI_FRAME_GAP) != 0)
+		(void)fputs(" [frames left out]", stdout);
 	(void)puts((c->flags[i] & UNI_FRAME_GUESS) != 0 && !o.naming.unmarked ? " ?" : "");
 }
 

@@ -138,6 +138,8 @@ static bool push_chain(struct uni_builder *b, const struct uni_sample *s)
 		if (!g->counted && uni_frame_is_interrupted(s->flags, i) &&
 			!push_synthetic(b, "[interrupted]"))
 			return false;
+		if ((flags & UNI_FRAME_GAP) != 0 && !push_synthetic(b, "[frames left out]"))
+			return false;
 	}
 	return leaf == NULL || push_synthetic(b, leaf);
 }

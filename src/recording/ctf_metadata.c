@@ -95,7 +95,7 @@ void uni_ctf_metadata_stream(struct uni_strbuf *out, enum uni_ctf_stream id, con
 		"\t\tuint16_t nr; /* frames */\n"
 		"\t\taddress_t pc[nr]; /* leaf first: its pc, then return addresses */\n"
 		"\t\tflags_t flags[nr]; /* 1: found by scanning, 2: an interrupted pc, 4: the "
-		"block before, 8: perhaps its */\n"
+		"block before, 8: perhaps its, 16: the kernel's, 32: others left out before it */\n"
 		"\t};\n};\n\n",
 		UNI_CTF_STACK, id);
 }

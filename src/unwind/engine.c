@@ -6,6 +6,7 @@
 #include "base/checked.h"
 
 #define FALLS_MAX 256 /* switches to a lower stack within one chain */
+#define GAPS_MAX  ((UNI_CHAIN_DEPTH - UNI_CHAIN_MAX) / UNI_CHAIN_OUTER)
 
 struct walk {
 	const struct uni_unwinder *u;
@@ -15,6 +16,7 @@ struct walk {
 	struct uni_step st;
 	unsigned falls;		   /* so often a caller was on a lower stack */
 	uint64_t fall_sp, fall_pc; /* such a caller */
+	unsigned gaps;		   /* so often frames were left out */
 	bool guessed;		   /* and then all later frames are guesses, too */
 };
 
@@ -243,6 +245,30 @@ static bool start_chain(struct walk *w)
 	return w->regs.pc_valid;
 }
 
+/* Leaves out frames behind the innermost ones; so many of the outermost ones stay. */
+static void drop_frames(struct uni_chain *c, uint16_t keep)
+{
+	uint16_t from = (uint16_t)(c->nr - keep), to = UNI_CHAIN_INNER;
+
+	memmove(&c->pc[to], &c->pc[from], keep * sizeof(c->pc[0]));
+	memmove(&c->sp[to], &c->sp[from], keep * sizeof(c->sp[0]));
+	memmove(&c->flags[to], &c->flags[from], keep);
+	c->flags[to] |= UNI_FRAME_GAP;
+	c->nr = (uint16_t)(to + keep);
+}
+
+/* Is there room for a further frame? */
+static bool make_room(struct walk *w, uint16_t max)
+{
+	if (w->ret->nr < max)
+		return true;
+	if (max < UNI_CHAIN_MAX || w->gaps == GAPS_MAX)
+		return false;
+	drop_frames(w->ret, UNI_CHAIN_OUTER);
+	w->gaps++;
+	return true;
+}
+
 void uni_unwind_go(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs,
 	struct uni_chain *ret)
 {
@@ -257,12 +283,14 @@ void uni_unwind_go(const struct uni_unwinder *u, struct uni_as *as, const struct
 		run_stepper(&w, max);
 		if (step_walk(&w) != 0)
 			break;
-		if (ret->nr == max) {
+		if (!make_room(&w, max)) {
 			w.st.stop = UNI_STOP_LIMIT;
 			break;
 		}
 		append_frame(&w);
 	}
+	if (w.gaps != 0 && ret->nr > UNI_CHAIN_INNER + UNI_CHAIN_OUTER)
+		drop_frames(ret, UNI_CHAIN_OUTER);
 	ret->stop = (uint8_t)w.st.stop;
 	ret->top_sp = w.regs.sp;
 }

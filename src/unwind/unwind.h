@@ -8,8 +8,6 @@
 #include "arch/skid.h"
 #include "base/err.h"
 
-#define UNI_CHAIN_MAX 512 /* frames of one chain */
-
 struct uni_chain {
 	uint16_t nr;
 	uint8_t stop;	 /* enum uni_stop */
@@ -54,7 +52,7 @@ struct uni_unwinder {
 	const struct uni_unwind_hints *hints; /* may be NULL */
 	const struct uni_skid *skid; /* vCPUs stop at blocks' starts; NULL: anywhere. Borrowed */
 	uint64_t skid_bias;
-	uint16_t max_frames; /* 0: UNI_CHAIN_MAX */
+	uint16_t max_frames; /* then the chain ends; 0: no such limit */
 	struct {
 		const struct uni_unwinder_ops *ops;
 		void *ctx;

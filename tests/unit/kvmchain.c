@@ -305,8 +305,9 @@ static void test_ends(void **state)
 		poke(f, fp + 8, f->call[0]);
 	}
 	compare(f, pc, STACK_VA, STACK_VA);
-	assert_int_equal(f->scratch.stop, UNI_STOP_LIMIT);
-	assert_int_equal(f->scratch.nr, UNI_BPF_FRAMES);
+	assert_int_equal(f->scratch.stop, UNI_STOP_FAULT); /* the stack's end */
+	assert_int_equal(f->scratch.nr, UNI_CHAIN_INNER + UNI_CHAIN_OUTER);
+	assert_int_equal(f->scratch.gap, UNI_BPF_GAP);
 	/* A value that can only be data is no return address, to either of us. */
 	poke(f, STACK_VA + 24, STACK_VA + 64);
 	compare(f, pc, STACK_VA, STACK_VA);

@@ -374,26 +374,50 @@ static void hostile_chains_end(void **state)
 	close_fixture(&f);
 }
 
+/* A chain with too many frames has the same number of inner and outer ones at every depth. */
+static void expect_ends(const struct fixture *f, unsigned depth)
+{
+	const struct uni_chain *c = &f->chain;
+	bool deep = depth + 1 > UNI_CHAIN_MAX;
+	unsigned nr = deep ? UNI_CHAIN_INNER + UNI_CHAIN_OUTER : depth + 1;
+
+	assert_int_equal(c->nr, nr);
+	assert_int_equal(c->stop, UNI_STOP_ROOT);
+	for (unsigned i = 1; i < nr; i++) {
+		bool outer = deep && i >= UNI_CHAIN_INNER;
+		uint64_t at = outer ? depth + 1 - nr + i : i;
+
+		assert_int_equal(c->flags[i], outer && i == UNI_CHAIN_INNER ? UNI_FRAME_GAP : 0);
+		assert_true(c->pc[i] == in_caller && c->sp[i] == STACK + (at - 1) * 32 + 16);
+	}
+}
+
 static void deep_chains_stop(void **state)
 {
 	static const struct uni_as_budget small = { .bytes = 8192, .table_loads = 16 };
 	struct fixture f;
 
-	for (unsigned depth = UNI_CHAIN_MAX - 2; depth <= 10000; depth += depth < 600 ? 1 : 4700) {
+	for (unsigned depth = UNI_CHAIN_MAX - 2; depth < UNI_CHAIN_DEPTH;
+		depth += depth < 650 ? 1 : UNI_CHAIN_DEPTH - 651) {
 		open_fixture(&f);
 		for (unsigned i = 0; i < depth; i++)
 			put_frame(&f, STACK + i * 32, i + 1 < depth ? STACK + (i + 1) * 32 : 0,
 				in_caller);
 		unwind(&f, fn(FRAMED) + 0x50, STACK, STACK);
-		assert_int_equal(f.chain.nr, uni_min(depth + 1, UNI_CHAIN_MAX));
-		assert_int_equal(
-			f.chain.stop, depth + 1 <= UNI_CHAIN_MAX ? UNI_STOP_ROOT : UNI_STOP_LIMIT);
+		expect_ends(&f, depth);
 		f.u.max_frames = 3;
 		unwind(&f, fn(FRAMED) + 0x50, STACK, STACK);
 		assert_int_equal(f.chain.nr, 3);
 		assert_int_equal(f.chain.stop, UNI_STOP_LIMIT);
 		close_fixture(&f);
 	}
+	open_fixture(&f);
+	for (unsigned i = 0; i < UNI_CHAIN_DEPTH; i++)
+		put_frame(&f, STACK + i * 32, STACK + (i + 1) * 32, in_caller);
+	unwind(&f, fn(FRAMED) + 0x50, STACK, STACK);
+	assert_int_equal(f.chain.stop, UNI_STOP_LIMIT);
+	assert_int_equal(f.chain.nr, UNI_CHAIN_INNER + UNI_CHAIN_OUTER);
+	close_fixture(&f);
 	open_with(&f, &small);
 	for (unsigned i = 0; i < 100; i++)
 		put_frame(&f, STACK + i * 0x1000, STACK + (i + 1) * 0x1000, in_caller);

@@ -18,10 +18,11 @@ typedef uint32_t u32;
 typedef uint64_t u64;
 #endif
 
-#define UNI_BPF_GUESTS 64   /* of one loaded object */
-#define UNI_BPF_VCPUS  2048 /* of all its guests together */
-#define UNI_BPF_SLOTS  64   /* of a guest, after neighbours were joined */
-#define UNI_BPF_FRAMES 512  /* of a chain; a power of two */
+#define UNI_BPF_GUESTS 64      /* of one loaded object */
+#define UNI_BPF_VCPUS  2048    /* of all its guests together */
+#define UNI_BPF_SLOTS  64      /* of a guest, after neighbours were joined */
+#define UNI_BPF_FRAMES 512     /* of a chain; a power of two */
+#define UNI_BPF_GAP    0x8000u /* in a number of frames: some are left out (arch/stop.h) */
 #define UNI_BPF_NONE   0xffffffffu
 
 /* Counters of a chain, and states in records. Below 7 they are enum uni_vcpu_state. */

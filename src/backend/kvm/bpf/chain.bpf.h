@@ -25,6 +25,18 @@ static __always_inline bool uni_check_pc(
 	return uni_in_text(g, ret_addr - 1) || uni_translate(g, &s->regs, ret_addr - 1, true) != 0;
 }
 
+/* The place of a frame in pc[]. Behind the innermost ones, the last ones stay. */
+static __always_inline u32 uni_frame_place(u32 n)
+{
+	return n < UNI_CHAIN_INNER ? n : UNI_CHAIN_INNER + n % (UNI_BPF_FRAMES - UNI_CHAIN_INNER);
+}
+
+static __always_inline void uni_hash_frame(struct uni_bpf_scratch *s, u64 pc)
+{
+	s->hash = (s->hash ^ pc) * UNI_HASH_MUL;
+	s->hash ^= s->hash >> 29;
+}
+
 /* Adds the caller that ret_addr returns to; false: the chain ends; s->stop says why. */
 static __always_inline bool uni_push_frame(
 	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 ret_addr)
@@ -33,12 +45,12 @@ static __always_inline bool uni_push_frame(
 
 	s->exact = 0;
 	s->stop = UNI_STOP_LIMIT;
-	if (n >= UNI_BPF_FRAMES)
+	if (n >= UNI_CHAIN_DEPTH)
 		return false;
-	s->pc[n & (UNI_BPF_FRAMES - 1)] = ret_addr;
+	s->pc[uni_frame_place(n) & (UNI_BPF_FRAMES - 1)] = ret_addr;
 	s->nr = n + 1;
-	s->hash = (s->hash ^ ret_addr) * UNI_HASH_MUL;
-	s->hash ^= s->hash >> 29;
+	if (n < UNI_CHAIN_INNER)
+		uni_hash_frame(s, ret_addr);
 	return true;
 }
 
@@ -133,7 +145,7 @@ __noinline int uni_cfi_frame(const struct uni_bpf_guest *g, struct uni_bpf_scrat
 
 	if (g == NULL || s == NULL || s->nr == 0)
 		return UNI_CFI_UNKNOWN;
-	pc = s->pc[(s->nr - 1) & (UNI_BPF_FRAMES - 1)] - (s->exact == 0);
+	pc = s->pc[uni_frame_place(s->nr - 1) & (UNI_BPF_FRAMES - 1)] - (s->exact == 0);
 	off = pc - g->text_start;
 	if (off >= g->text_size || !s->has_sp)
 		return UNI_CFI_UNKNOWN;
@@ -221,6 +233,44 @@ static long uni_frame_step(u32 i, struct uni_frames *f)
 	return 0;
 }
 
+static long uni_outer_take(u32 i, struct uni_frames *f)
+{
+	struct uni_bpf_scratch *s = f->s;
+	u32 at = uni_frame_place(s->nr - UNI_CHAIN_OUTER + i);
+
+	s->outer[i & (UNI_CHAIN_OUTER - 1)] = s->pc[at & (UNI_BPF_FRAMES - 1)];
+	return 0;
+}
+
+static long uni_outer_put(u32 i, struct uni_frames *f)
+{
+	struct uni_bpf_scratch *s = f->s;
+
+	s->pc[(UNI_CHAIN_INNER + i) & (UNI_BPF_FRAMES - 1)] = s->outer[i & (UNI_CHAIN_OUTER - 1)];
+	return 0;
+}
+
+static long uni_outer_hash(u32 i, struct uni_frames *f)
+{
+	uni_hash_frame(f->s, f->s->pc[(UNI_CHAIN_INNER + i) & (UNI_BPF_FRAMES - 1)]);
+	return 0;
+}
+
+/* Keeps the innermost and the outermost frames if there are more than there is room for. */
+static __always_inline void uni_chain_close(struct uni_frames *f)
+{
+	struct uni_bpf_scratch *s = f->s;
+
+	if (s->nr > UNI_BPF_FRAMES) {
+		bpf_loop(UNI_CHAIN_OUTER, uni_outer_take, f, 0);
+		bpf_loop(UNI_CHAIN_OUTER, uni_outer_put, f, 0);
+		s->nr = UNI_CHAIN_INNER + UNI_CHAIN_OUTER;
+		s->gap = UNI_BPF_GAP;
+	}
+	if (s->nr > UNI_CHAIN_INNER)
+		bpf_loop(s->nr - UNI_CHAIN_INNER, uni_outer_hash, f, 0);
+}
+
 /*
  * Puts the chain of the registers in s->regs into s->pc[], s->nr, s->stop and s->hash. 0: there is
  * no chain, as the pc is not known.
@@ -233,7 +283,7 @@ __noinline int uni_chain(const struct uni_bpf_guest *g, struct uni_bpf_scratch *
 
 	if (g == NULL || s == NULL)
 		return 0;
-	s->nr = 0;
+	s->nr = s->gap = s->windows = 0;
 	s->stop = UNI_STOP_NOREGS;
 	if ((s->regs.have & UNI_BPF_HAVE_PC) == 0)
 		return 0;
@@ -268,7 +318,8 @@ __noinline int uni_chain(const struct uni_bpf_guest *g, struct uni_bpf_scratch *
 		if (uni_may_be_torn(g) && s->fp + 8 == loc && uni_stack_word(g, s, s->fp, &fp))
 			s->fp = fp;
 	}
-	bpf_loop(UNI_BPF_FRAMES + 1, uni_frame_step, &f, 0);
+	bpf_loop(UNI_CHAIN_DEPTH + 1, uni_frame_step, &f, 0);
+	uni_chain_close(&f);
 	return 1;
 }
 

@@ -46,11 +46,12 @@ static uint16_t cut_beyond_entry(
 	return nr;
 }
 
-/* Marks frames that were interrupted, besides the first. */
-static void mark_interrupted(struct uni_kvm_stream *s, const struct uni_kvm_chain *c, uint8_t flags)
+void uni_kvm_stream_mark(struct uni_kvm_stream *s, const struct uni_kvm_chain *c, bool on)
 {
+	if (c != NULL && c->gap && c->nr > UNI_CHAIN_INNER)
+		s->flags[UNI_CHAIN_INNER] = on ? UNI_FRAME_GAP : 0;
 	for (size_t i = 0; c != NULL && i < uni_array_len(c->exact) && c->exact[i] != 0; i++)
-		s->flags[c->exact[i]] = flags;
+		s->flags[c->exact[i]] = on ? UNI_FRAME_EXACT : 0;
 }
 
 static void hand_over(struct uni_kvm_stream *s, uint32_t vcpu, uint32_t state,
@@ -71,9 +72,9 @@ static void hand_over(struct uni_kvm_stream *s, uint32_t vcpu, uint32_t state,
 	if (weight == 0)
 		return;
 	s->delivered += weight;
-	mark_interrupted(s, c, UNI_FRAME_EXACT);
+	uni_kvm_stream_mark(s, c, true);
 	s->sink->sample(s->sink->ctx, &sample);
-	mark_interrupted(s, c, 0);
+	uni_kvm_stream_mark(s, c, false);
 }
 
 /* Converts time off the CPU to samples, one for each period; the rest is kept for the next time. */
@@ -97,9 +98,15 @@ const struct uni_kvm_chain *uni_kvm_stream_chain(struct uni_kvm_stream *s, uint6
 	return &s->chains.v[number];
 }
 
+static uint16_t nr_frames(const struct uni_bpf_rec *r)
+{
+	return (uint16_t)(r->nr & ~UNI_BPF_GAP);
+}
+
 static void define_chain(struct uni_kvm_stream *s, const struct uni_bpf_rec *r, const uint64_t *pc)
 {
 	struct uni_kvm_chain *c;
+	uint16_t nr = nr_frames(r);
 
 	if (r->chain >= s->bpf->guest[s->guest].max_chains)
 		return;
@@ -110,14 +117,15 @@ static void define_chain(struct uni_kvm_stream *s, const struct uni_bpf_rec *r, 
 	c = &s->chains.v[r->chain];
 	if (c->pc != NULL)
 		return;
-	c->pc = malloc((size_t)r->nr * sizeof(*pc) + 1);
+	c->pc = malloc(nr * sizeof(*pc) + 1);
 	if (c->pc == NULL)
 		return;
-	memcpy(c->pc, pc, (size_t)r->nr * sizeof(*pc));
+	memcpy(c->pc, pc, nr * sizeof(*pc));
+	c->gap = nr != r->nr;
 	c->stop = r->stop;
 	c->vcpu = r->number;
 	memcpy(c->exact, r->exact, sizeof(c->exact));
-	c->nr = cut_beyond_entry(s, c->pc, r->nr, &c->stop);
+	c->nr = cut_beyond_entry(s, c->pc, nr, &c->stop);
 }
 
 uint32_t uni_kvm_stream_define(
@@ -134,11 +142,10 @@ uint32_t uni_kvm_stream_define(
 
 static void inline_sample(struct uni_kvm_stream *s, const struct uni_bpf_rec *r, uint64_t *pc)
 {
-	struct uni_kvm_chain c = { .pc = pc, .stop = r->stop };
+	struct uni_kvm_chain c = { .pc = pc, .stop = r->stop, .gap = nr_frames(r) != r->nr };
 
 	memcpy(c.exact, r->exact, sizeof(c.exact));
-
-	c.nr = cut_beyond_entry(s, pc, r->nr, &c.stop);
+	c.nr = cut_beyond_entry(s, pc, nr_frames(r), &c.stop);
 	hand_over(s, r->number, r->state, &c, r->t_ns, 1);
 }
 
@@ -163,9 +170,9 @@ int uni_kvm_stream_record(void *ctx, void *data, size_t size)
 			r->t_ns + off.idle_ns, off.stolen_ns);
 		return 0;
 	}
-	if (r->nr > UNI_BPF_FRAMES || size < sizeof(*r) + r->nr * sizeof(pc[0]))
+	if (nr_frames(r) > UNI_BPF_FRAMES || size < sizeof(*r) + nr_frames(r) * sizeof(pc[0]))
 		return 0;
-	memcpy(pc, r + 1, r->nr * sizeof(pc[0]));
+	memcpy(pc, r + 1, nr_frames(r) * sizeof(pc[0]));
 	if (r->type == UNI_BPF_CHAIN)
 		define_chain(s, r, pc);
 	else if (r->type == UNI_BPF_INLINE)

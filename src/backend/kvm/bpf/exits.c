@@ -164,8 +164,10 @@ static bool hand_over(struct uni_kvm_stream *s, const struct uni_bpf_exit_key *k
 	if (c == NULL && k->chain != UNI_BPF_NONE && !s->exits->stopped)
 		return false;
 	s->exits->delivered += e.weight;
+	uni_kvm_stream_mark(s, c, true);
 	if (s->sink->exit != NULL)
 		s->sink->exit(s->sink->ctx, &e);
+	uni_kvm_stream_mark(s, c, false);
 	return true;
 }
 

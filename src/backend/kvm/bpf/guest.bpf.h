@@ -9,6 +9,7 @@
 #ifndef UNI_BACKEND_KVM_BPF_GUEST_BPF_H
 #define UNI_BACKEND_KVM_BPF_GUEST_BPF_H
 
+#include "arch/stop.h"
 #include "backend/kvm/bpf/port.bpf.h"
 #include "backend/kvm/bpf/abi.h"
 #include "backend/kvm/bpf/kernel.bpf.h"
@@ -19,11 +20,13 @@
  * moved it.
  */
 #define UNI_WINDOW_WORDS 64
+#define UNI_WINDOWS_MAX	 4096 /* loaded for one chain: a guest's stacks decide how many it takes */
 
 /* The working data of a program, too large for its stack. One for each CPU and kind of program. */
 struct uni_bpf_scratch {
 	struct uni_bpf_rec rec; /* with pc[]: a record */
 	u64 pc[UNI_BPF_FRAMES];
+	u64 outer[UNI_CHAIN_OUTER]; /* while the outermost frames are moved */
 	u64 window[UNI_WINDOW_WORDS + 2];
 	u64 window_va;	/* address of the words in window[] */
 	u32 window_len; /* their number; 0: none */
@@ -36,6 +39,8 @@ struct uni_bpf_scratch {
 	u64 fall_sp, fall_pc; /* see uni_stack_falls() */
 	u64 hash;
 	u32 nr;
+	u32 gap;	    /* UNI_BPF_GAP or 0 */
+	u32 windows;	    /* so often window[] was loaded for this chain */
 	u32 stop;	    /* enum uni_stop */
 	u32 guest;	    /* index */
 	u32 has_sp, has_fp; /* these two are known */
@@ -239,6 +244,8 @@ __noinline int uni_window_load(const struct uni_bpf_guest *g, struct uni_bpf_scr
 	if (g == NULL || s == NULL)
 		return 0;
 	s->window_len = 0;
+	if (s->windows++ >= UNI_WINDOWS_MAX)
+		return 0;
 	if (page != s->page_va) {
 		s->page_va = UNI_PAGE_NONE;
 		s->page_hva = uni_translate(g, &s->regs, page, false);

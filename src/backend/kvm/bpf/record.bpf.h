@@ -20,7 +20,7 @@ static __always_inline bool uni_emit_chain(struct uni_bpf_scratch *s, u8 type)
 	u32 nr = s->nr;
 
 	s->rec.type = type;
-	s->rec.nr = (u16)nr;
+	s->rec.nr = (u16)(nr | s->gap);
 	s->rec.stop = (u8)s->stop;
 	UNI_OPAQUE(nr);
 	if (nr > UNI_BPF_FRAMES)
@@ -43,7 +43,7 @@ static __always_inline u32 uni_number(struct uni_bpf_guest *g, struct uni_bpf_sc
 		return UNI_BPF_NONE;
 	s->key.hash = s->hash;
 	s->key.vcpu = v->number;
-	s->key.nr = (u16)s->nr;
+	s->key.nr = (u16)(s->nr | s->gap);
 	s->key.stop = (u8)s->stop;
 	s->key.pad = 0;
 	known = bpf_map_lookup_elem(inner, &s->key);

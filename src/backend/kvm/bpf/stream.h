@@ -42,6 +42,7 @@ struct uni_kvm_chain {
 	uint64_t *pc; /* owned; NULL: not defined (yet) */
 	uint16_t nr;
 	uint8_t stop;
+	bool gap;	  /* frames are left out before frame UNI_CHAIN_INNER */
 	uint8_t exact[3]; /* indexes of frames that were interrupted; 0: no more */
 	uint32_t vcpu;
 	uint64_t seen[UNI_BPF_STATES]; /* counts that were delivered */
@@ -136,6 +137,11 @@ void uni_kvm_ticks_turn(struct uni_kvm_stream *s);
  * ring, the counters, and the intervals that were open at the end.
  */
 const struct uni_kvm_chain *uni_kvm_stream_chain(struct uni_kvm_stream *s, uint64_t number);
+/*
+ * In s->flags: marks frames that were interrupted, besides the first, and the one behind a gap; or
+ * takes the marks away. c may be NULL.
+ */
+void uni_kvm_stream_mark(struct uni_kvm_stream *s, const struct uni_kvm_chain *c, bool on);
 int uni_kvm_stream_record(void *ctx, void *data, size_t size);
 /* Defines a chain that the kernel side does not know. Returns its number, or UNI_BPF_NONE. */
 uint32_t uni_kvm_stream_define(
