@@ -249,8 +249,8 @@ static void put_stops(struct uni_sink *out, const struct uni_record_stats *st)
 	}
 	if (st->guessed != 0)
 		uni_sink_printf(out,
-			"\nguesses    %.2f %% of the chains have frames that a scan "
-			"of the stack found, and that may be wrong: marked ?",
+			"\nguesses    %.2f %% of the chains have frames that may be wrong, found "
+			"by a scan of the stack or read after the sample: marked ?",
 			uni_quality_share(st->guessed, all));
 	uni_sink_putc(out, '\n');
 	if (st->moved + st->unsure != 0)

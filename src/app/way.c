@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arch/cfi.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -57,7 +58,9 @@ static struct uni_way_wish make_wish(const struct uni_guest *g, const struct uni
 	struct uni_way_wish wish = { .no_pause = args->no_pause,
 		.threads = args->threads,
 		.once = args->once,
-		.no_samples = args->no_samples };
+		.no_samples = args->no_samples,
+		.switches = g->hints != NULL && g->hints->cfi != NULL &&
+			    uni_cfi_switches(g->hints->cfi, uni_image_arch(g->image)->sp_reg) };
 
 	(void)uni_asked_parse(args->method, &wish.asked);
 	if (wish.asked == UNI_ASKED_AUTO && !wish.no_pause)
@@ -106,9 +109,10 @@ int uni_guest_choose_method(
 static bool may_need_stop(const struct uni_spec *spec, const struct uni_attach_args *args,
 	const struct uni_target_ops *ops, bool *by_image_ret)
 {
-	struct uni_way_wish wish = {
-		.no_pause = args->no_pause, .threads = args->threads, .because = "its image"
-	};
+	struct uni_way_wish wish = { .no_pause = args->no_pause,
+		.threads = args->threads,
+		.because = "its image",
+		.switches = true };
 	struct uni_way_key key = { 0 };
 
 	(void)uni_asked_parse(args->method, &wish.asked);
@@ -146,6 +150,8 @@ static _Noreturn void judge_image(
 	struct uni_guest *g = calloc(1, sizeof(*g));
 	struct uni_err err = { 0 };
 	int notes = memfd_create("notes", MFD_CLOEXEC); /* whoever goes on says them again */
+	struct uni_way_wish wish;
+	struct uni_way_key key = { 0 };
 
 	if (g == NULL || dup2(notes, STDERR_FILENO) < 0 ||
 		uni_privilege_drop_watching(pid, &err) != 0)
@@ -155,7 +161,9 @@ static _Noreturn void judge_image(
 		uni_target_probe(&g->spec, &g->info, &err) != 0 ||
 		uni_guest_load_image(g, args, &err) != 0)
 		_exit(BY_KERNEL); /* the same error will be told */
-	_exit(uni_guest_why_to_stop(g, args) != NULL ? BY_STOPPING : BY_KERNEL);
+	wish = make_wish(g, args);
+	uni_target_backend(spec->scheme)->choose_key(&g->spec, &wish, &key);
+	_exit(key.why != NULL ? BY_STOPPING : BY_KERNEL);
 }
 
 /* An image that ends its reader is read by nobody with rights. */

@@ -29,8 +29,7 @@ check() { # WHAT COMMAND...
 	fi
 }
 
-# Shares of time and complete chains, as the app's own books and code have them.
-books() { # APP-VARIANT WAY
+begin_app() { # APP-VARIANT
 	end
 	rm -f "$T/out" # or the app before says that this one runs
 	"$BUILD/lab/process/$1" loop=1 >"$T/out" 2>&1 </dev/null &
@@ -39,9 +38,14 @@ books() { # APP-VARIANT WAY
 		grep -q '^lab: running' "$T/out" && break
 		sleep 0.1
 	done
+}
+
+# Shares of time and complete chains, as the app's own books and code have them.
+books() { # APP-VARIANT WAY; no WAY: the one that uniscope chooses
+	begin_app "$1"
 	# A busy host leaves few samples: then it is asked again of more.
 	for seconds in 2 10 30; do
-		timeout 90 "$U" record "proc:pid=$pid,via=$2" -q -F 499 -d $seconds --watch lab_truth \
+		timeout 90 "$U" record "proc:pid=$pid${2:+,via=$2}" -q -F 499 -d $seconds --watch lab_truth \
 			-o "$T/s.uniscope" --overwrite || return 1
 		"$U" export "$T/s.uniscope" --all-time -f json -o "$T/s.json" || return 1
 		python3 "$SRC/tests/e2e/judge.py" --stacks "$T/s.json" --session "$T/s.uniscope" \
@@ -50,6 +54,32 @@ books() { # APP-VARIANT WAY
 		[ $judgement -eq 3 ] || break
 	done
 	return $judgement
+}
+
+# perf events copy one stack. Frames by what is read of others afterwards are marked, and no such chain is complete.
+one_stack() { # APP-VARIANT
+	begin_app "$1"
+	for seconds in 2 10 30; do
+		timeout 90 "$U" record "proc:pid=$pid,via=perf" -q -F 499 -d $seconds -o "$T/s.uniscope" --overwrite &&
+			"$U" export "$T/s.uniscope" -f folded -o "$T/p.folded" && "$U" export "$T/s.uniscope" -f json -o "$T/s.json" ||
+			return 1
+		[ "$(awk '{ n += $NF } END { print n + 0 }' "$T/p.folded")" -lt 100 ] || break
+	done
+	python3 - "$T/p.folded" "$T/s.json" "$BUILD/lab/process/$1.graph" <<'P'
+import json, sys
+edges = {tuple(line.split()) for line in open(sys.argv[3])}
+g = json.load(open(sys.argv[2]))["recording"]["guests"][0]
+marked = total = 0
+for line in open(sys.argv[1]):
+    stack, n = line.rsplit(" ", 1)
+    names = [name for name in stack.split(";") if not name.endswith("_[k]") and name[0] != "["]
+    total += int(n)
+    marked += int(n) * any(name.endswith(" ?") for name in names)
+    for edge in zip(names, names[1:]):
+        assert edge in edges or any(name.endswith(" ?") for name in edge), (edge, line)
+print(total, marked, g["complete"], g["guessed"])
+assert total >= 100 and marked > 0.8 * total and g["complete"] < 0.2, line
+P
 }
 
 # A tender's name is all that ls can go by.
@@ -422,6 +452,10 @@ for way in $ways; do
 		done
 	done
 done
+check 'fibers-gcc-nofp by the way that is chosen' books fibers-gcc-nofp ''
+check 'an image that switches stacks is stopped, and told why' by pause 'switches stacks' "$U" record "proc:pid=$pid"
+[ "$ways" = stop ] || check 'fibers-gcc-nofp, one stack by perf' one_stack fibers-gcc-nofp
+begin_app deep-gcc-nofp
 if [ "$ways" != stop ]; then
 	check 'the method is perf' by perf 'host.s kernel (perf)' "$U" record "proc:pid=$pid"
 	check '--method pause stops it' by pause paused "$U" record "proc:pid=$pid" --method pause

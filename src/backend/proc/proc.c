@@ -328,16 +328,22 @@ static int on_cpu(struct uni_target *base, uint32_t vcpu, uint64_t *ret)
 	return uni_vmm_thread_times(p->pid, tid[0], ret, &waited) ? 0 : -UNI_ENOTSUP;
 }
 
-/* Without a key: perf events, if they are permitted. */
+/*
+ * Without a key: perf events, if they are permitted. They copy one stack; a code that switches
+ * stacks needs all of them as they are at one moment.
+ */
 static void choose_key(
 	const struct uni_spec *spec, const struct uni_way_wish *wish, struct uni_way_key *ret)
 {
-	bool stop = wish->threads || wish->asked == UNI_ASKED_PAUSE;
+	bool several = wish->switches && wish->asked == UNI_ASKED_AUTO && !wish->no_pause;
+	bool stop = wish->threads || wish->asked == UNI_ASKED_PAUSE || several;
 
 	if (uni_spec_get(spec, "via") != NULL || (!stop && !wish->no_pause))
 		return;
 	ret->key = "via";
 	ret->value = stop ? "stop" : "perf";
+	if (several)
+		ret->why = "the image switches stacks, and perf events copy one stack only";
 }
 
 const struct uni_target_ops uni_target_proc = {
