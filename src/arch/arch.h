@@ -83,6 +83,11 @@ struct uni_arch {
 	 * function, of a boot or a thread, marks the end of a chain in this way.
 	 */
 	bool (*clears_fp)(const uint8_t *code, size_t n);
+	/*
+	 * Does this code, that of a whole function, first take a new stack from a register, and
+	 * then call something? Nobody is above it on that stack. Optional.
+	 */
+	bool (*begins_stack)(const uint8_t *code, size_t n);
 
 	/*
 	 * Frame-pointer step: replaces regs (pc, sp, fp, valid) by the caller's. `leaf` is true for

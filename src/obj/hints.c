@@ -35,6 +35,17 @@ static bool has_no_caller(const struct uni_image *img, uint64_t addr)
 	return rule != NULL && rule->ra.how == UNI_CFI_UNDEF;
 }
 
+/* Does it begin a stack, and have no rows that say otherwise (Solo5's _newstack)? */
+static bool begins_stack(const struct uni_image *img, const struct uni_symbol *sym)
+{
+	uint8_t code[PROLOGUE_BYTES];
+	size_t n = (size_t)uni_min(sym->size, (uint64_t)sizeof(code));
+
+	return img->arch != NULL && img->arch->begins_stack != NULL &&
+	       (img->cfi == NULL || uni_cfi_find(&img->cfi->table, sym->addr) == NULL) &&
+	       uni_image_bytes(img, sym->addr, code, n) && img->arch->begins_stack(code, n);
+}
+
 /* A label in an assembler's code, which only that file sees. */
 static bool is_label(const struct uni_image *img, const struct uni_symbol *s)
 {
@@ -92,7 +103,7 @@ static uint32_t function_flags(
 		if (img->arch->clears_fp != NULL && img->arch->clears_fp(code, n))
 			flags |= UNI_FUNC_CLEARS_FP;
 	}
-	if (has_no_caller(img, sym->addr))
+	if (has_no_caller(img, sym->addr) || begins_stack(img, sym))
 		flags |= UNI_FUNC_ENTRY;
 	for (size_t i = 0; i < img->nr_entries; i++) {
 		if (uni_range_has(sym->addr, sym->size, img->entries[i]) ||

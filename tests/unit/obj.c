@@ -431,6 +431,34 @@ static void boot_code_has_labels(void **state)
 	entries_are(&spec, "E----");
 }
 
+/* Solo5's _newstack, and code that only looks like it. */
+static void entry_that_takes_a_stack(void **state)
+{
+	uint8_t code[0x50];
+	const struct spec_sym syms[] = {
+		FUNC("start", 0x1000, 8, STB_GLOBAL),
+		FUNC("newstack", 0x1010, 16, STB_GLOBAL),
+		FUNC("newstack_r9", 0x1020, 16, STB_GLOBAL),
+		FUNC("leaves", 0x1030, 16, STB_GLOBAL),
+		FUNC("switch", 0x1040, 16, STB_GLOBAL),
+	};
+	const struct elf_spec spec = { .text = 0x1000,
+		.data = 0x3000,
+		.code = code,
+		.code_size = sizeof(code),
+		.syms = syms,
+		.nr_syms = uni_array_len(syms),
+		.entry = 0x1000 };
+
+	memset(code, 0x90, sizeof(code));
+	/* mov %rdi, %rsp; mov %rdx, %rdi; push $0; push $0; call *%rsi */
+	memcpy(code + 0x10, "\x48\x89\xfc\x48\x89\xd7\x6a\0\x6a\0\xff\xd6\xfa\xf4", 14);
+	memcpy(code + 0x20, "\xf3\x0f\x1e\xfa\x4c\x89\xcc\xe8\0\0\0\0", 12);
+	memcpy(code + 0x30, "\x48\x89\xec\x5d\xff\xd6", 6); /* mov %rbp, %rsp; pop; call */
+	memcpy(code + 0x40, "\x48\x89\xf4\x5d\xc3", 5);	    /* mov %rsi, %rsp; pop; ret */
+	entries_are(&spec, "EEE--");
+}
+
 /* "name+offset" at each of the addresses. */
 static void expect_name(const struct uni_symtab *s, uint64_t svma, const char *name, uint64_t off)
 {
@@ -512,6 +540,7 @@ int main(void)
 		cmocka_unit_test(build_ids),
 		cmocka_unit_test(hints_say_how_functions_begin),
 		cmocka_unit_test(boot_code_has_labels),
+		cmocka_unit_test(entry_that_takes_a_stack),
 		cmocka_unit_test(a_library_names_code_without_symbols),
 		cmocka_unit_test(own_executable),
 	};

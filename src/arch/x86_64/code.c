@@ -430,3 +430,21 @@ bool uni_x86_64_clears_fp(const uint8_t *code, size_t n)
 	}
 	return false;
 }
+
+/* mov REG, %rsp, but for rbp and rsp; then call rel32 or call *REG. */
+bool uni_x86_64_begins_stack(const uint8_t *code, size_t n)
+{
+	size_t at = n >= 4 && memcmp(code, "\xf3\x0f\x1e\xfa", 4) == 0 ? 4 : 0;
+
+	if (n < at + 3 || (code[at] | 4) != 0x4c || code[at + 1] != 0x89 ||
+		(code[at + 2] & 0xc7) != 0xc4)
+		return false;
+	if (code[at] == 0x48 && ((code[at + 2] >> 3 & 7) == 4 || (code[at + 2] >> 3 & 7) == 5))
+		return false;
+	for (at += 3; at + 1 < n; at++) {
+		if ((code[at] == 0xe8 && n - at >= 5) ||
+			(code[at] == 0xff && (code[at + 1] & 0xf8) == 0xd0))
+			return true;
+	}
+	return false;
+}
