@@ -77,15 +77,37 @@ static size_t ocaml_end(const char *s)
 	return s[end - 1] == '_' || s[end - 1] == '.' ? len : end;
 }
 
-/* camlModule__Sub__function_123; since OCaml 5.1: camlModule.Sub.function_123. */
+static bool is_ocaml(const char *name)
+{
+	return strncmp(name, "caml", 4) == 0 && isupper((unsigned char)name[4]) &&
+	       (strstr(name, "__") != NULL || strchr(name, '.') != NULL);
+}
+
+bool uni_demangle_is_anonymous(const char *name)
+{
+	size_t len = strlen(name), end = len;
+
+	while (end != 0 && isdigit((unsigned char)name[end - 1]))
+		end--;
+	return is_ocaml(name) && end != len && end > 6 &&
+	       (strncmp(name + end - 6, "__fun_", 6) == 0 ||
+		       strncmp(name + end - 5, ".fun_", 5) == 0);
+}
+
+/*
+ * camlModule__Sub__function_123; since OCaml 5.1: camlModule.Sub.function_123. dune puts the
+ * modules of a program into one of its own, of which the source has no word.
+ */
 static bool by_ocaml(const char *name, struct collect *c)
 {
+	static const char dune[] = "Dune__exe__";
 	const char *s = name + 4;
 	size_t end;
 
-	if (strncmp(name, "caml", 4) != 0 || !isupper((unsigned char)name[4]) ||
-		(strstr(s, "__") == NULL && strchr(s, '.') == NULL))
+	if (!is_ocaml(name))
 		return false;
+	if (strncmp(s, dune, sizeof(dune) - 1) == 0 && isupper((unsigned char)s[sizeof(dune) - 1]))
+		s += sizeof(dune) - 1;
 	end = ocaml_end(s);
 	for (size_t i = 0; i < end && c->len < sizeof(c->text) - 1; c->len++) {
 		if (s[i] == '_' && s[i + 1] == '_' && i + 2 < end) {

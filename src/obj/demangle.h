@@ -12,5 +12,10 @@
  * is.
  */
 bool uni_demangle(const char *name, char *ret, size_t cap);
+/*
+ * Is this linker's name that of an OCaml function without a name (camlMain.fun_787)? Only a line of
+ * the source tells a reader which one it is.
+ */
+bool uni_demangle_is_anonymous(const char *name);
 
 #endif

@@ -52,9 +52,10 @@ struct uni_image_search {
  * Code symbols are FUNC, GNU_IFUNC, and NOTYPE in executable sections. A symbol of size 0
  * (assembler) reaches to the next symbol or its section's end. If it is inside a symbol that has a
  * size, it reaches to the end of that symbol. No symbol reaches past its section.
- * Among aliases at one address, typed symbols go before NOTYPE (linker scripts put `_text` at the
- * first function). Then come global before weak before local, then sized before unsized, then the
- * shorter name, then strcmp order. err says what is wrong with the file.
+ * Among aliases at one address, OCaml's bounds of a module's code come last. Typed symbols go
+ * before NOTYPE (linker scripts put `_text` at the first function). Then come global before weak
+ * before local, then sized before unsized, then the shorter name, then strcmp order. err says what
+ * is wrong with the file.
  */
 int uni_image_load_from(const char *path, const struct uni_image_search *search,
 	struct uni_image **ret, struct uni_err *err);

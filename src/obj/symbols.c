@@ -208,6 +208,14 @@ static int cmp_u64(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
+/* Is it the begin or the end of an OCaml module: camlList.code_begin, camlList__code_end? */
+static bool is_bound(const char *name, size_t len)
+{
+	return strncmp(name, "caml", 4) == 0 &&
+	       ((len > 10 && strcmp(name + len - 10, "code_begin") == 0) ||
+		       (len > 8 && strcmp(name + len - 8, "code_end") == 0));
+}
+
 /* Sorts the best alias first: image.h states the order. */
 static int cmp_candidates(const void *pa, const void *pb, void *names)
 {
@@ -215,6 +223,8 @@ static int cmp_candidates(const void *pa, const void *pb, void *names)
 	const char *s = names;
 	int r = cmp_u64(a->sym.addr, b->sym.addr);
 
+	if (r == 0)
+		r = is_bound(s + a->sym.name, a->name_len) - is_bound(s + b->sym.name, b->name_len);
 	if (r == 0)
 		r = (a->sym.type == STT_NOTYPE) - (b->sym.type == STT_NOTYPE);
 	if (r == 0)

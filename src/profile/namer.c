@@ -190,7 +190,7 @@ static size_t put_line(struct uni_namer *n, const struct uni_place *place, struc
 {
 	struct uni_strtab *strings = uni_profile_strings(n->from.p);
 
-	if (!n->from.naming->lines || place->file == NULL || place->line == 0)
+	if (place->file == NULL || place->line == 0)
 		return len;
 	f->plain = uni_strtab_add(strings, text, len);
 	f->file = uni_strtab_add(strings, place->file, strlen(place->file));
@@ -199,6 +199,18 @@ static size_t put_line(struct uni_namer *n, const struct uni_place *place, struc
 	f->line = place->line;
 	return len + (size_t)snprintf(text + len, SUFFIX_MAX, " (%.255s:%" PRIu32 ")",
 			     base_of(place->file), place->line);
+}
+
+/* A function that has no name in the source has its line instead. */
+static size_t put_start_line(
+	struct uni_namer *n, const struct found *at, struct uni_frame *f, char *text, size_t len)
+{
+	struct uni_place place[UNI_INLINE_MAX];
+	size_t nr = 0;
+
+	if (uni_demangle_is_anonymous(at->symbol))
+		nr = uni_symtab_places(n->from.symtab, at->svma - at->off, place);
+	return nr != 0 ? put_line(n, &place[nr - 1], f, text, len) : len;
 }
 
 /* The function with that code; NULL for a name: the one of the place. */
@@ -222,7 +234,10 @@ static bool push_function(
 			len += (size_t)snprintf(text + len, SUFFIX_MAX, "+0x%" PRIx64,
 				at->off + (at->exact ? 0 : 1));
 	}
-	len = put_line(n, place, &f, text, len);
+	if (n->from.naming->lines)
+		len = put_line(n, place, &f, text, len);
+	else if (at->symbol != NULL && !n->from.names_only)
+		len = put_start_line(n, at, &f, text, len);
 	put_frame_name(n, at, &f, text, len);
 	return push_named_frame(n, &f);
 }
@@ -233,7 +248,8 @@ static bool push_inlined(struct uni_namer *n, const struct found *at, const stru
 	char text[UNI_TEXT_MAX + 2 * SUFFIX_MAX + MARK_MAX];
 	size_t len = put_name(n, place->function != NULL ? place->function : "[inlined]", text);
 
-	len = put_line(n, place, &f, text, len);
+	if (n->from.naming->lines)
+		len = put_line(n, place, &f, text, len);
 	put_frame_name(n, at, &f, text, len);
 	return push_named_frame(n, &f);
 }

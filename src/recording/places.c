@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/strbuf.h"
 #include "obj/debug.h"
+#include "obj/demangle.h"
 #include "recording/folder.h"
 
 #define ADDRESSES_MAX ((size_t)1 << 22)
@@ -97,7 +98,28 @@ static void compact_addresses(struct addresses *a)
 	}
 }
 
-static int collect_addresses(const char *path, struct addresses *a, struct uni_err *err)
+/* Adds the first addresses of functions without a name: their line is shown. */
+static bool add_starts(struct addresses *a, const struct uni_symtab *symtab)
+{
+	_cleanup_free_ uint64_t *addr = malloc(a->nr * sizeof(*addr) + 1);
+	const char *name;
+	uint64_t off;
+	size_t nr = 0;
+
+	for (size_t i = 0; addr != NULL && i < a->nr_slots; i++) {
+		if (a->slot[i] != 0 && uni_symtab_lookup(symtab, a->slot[i], &name, &off) &&
+			uni_demangle_is_anonymous(name))
+			addr[nr++] = a->slot[i] - off;
+	}
+	for (size_t i = 0; i < nr; i++) {
+		if (!add_address(a, addr[i]))
+			return false;
+	}
+	return addr != NULL;
+}
+
+static int collect_addresses(
+	const char *path, const struct uni_symtab *symtab, struct addresses *a, struct uni_err *err)
 {
 	struct uni_recording *rec = NULL;
 	int rc = uni_recording_open(path, &rec, err);
@@ -107,6 +129,8 @@ static int collect_addresses(const char *path, struct addresses *a, struct uni_e
 	a->rec = rec;
 	rc = uni_recording_each(rec, add_sample, a, NULL, err);
 	uni_recording_close(rec);
+	if (rc == 0 && !add_starts(a, symtab))
+		rc = -UNI_ENOMEM;
 	compact_addresses(a);
 	return rc != -UNI_ENOMEM ? rc : uni_err_nomem(err);
 }
@@ -126,7 +150,7 @@ int uni_session_keep_symbols(const char *path, struct uni_symtab *symtab, struct
 {
 	struct addresses a = { .id = uni_symtab_id(symtab) };
 	_cleanup_close_ int fd = -1;
-	int rc = collect_addresses(path, &a, err);
+	int rc = collect_addresses(path, symtab, &a, err);
 
 	if (rc == 0)
 		rc = uni_symtab_keep_symbols(symtab, a.slot, a.nr, err);
@@ -155,7 +179,7 @@ int uni_session_add_places(const char *path, const struct uni_image *img,
 		return rc;
 	}
 	uni_symtab_set_debug(symtab, debug);
-	rc = collect_addresses(path, &a, err);
+	rc = collect_addresses(path, symtab, &a, err);
 	if (rc == 0)
 		rc = write_places(path, symtab, &a, err);
 	*note_ret = uni_debug_note(debug);

@@ -52,11 +52,19 @@ static void ocaml(void **state)
 	expect("camlStdlib__List__map_123", "Stdlib.List.map");
 	expect("camlStdlib__List.map_1", "Stdlib.List.map");
 	expect("camlStdlib.List.map_1", "Stdlib.List.map");
-	expect("camlDune__exe__Main.entry", "Dune.exe.Main.entry");
+	expect("camlDune__exe__Main.entry", "Main.entry");
+	expect("camlDune__exe__Main__Sub__f_7", "Main.Sub.f");
+	expect("camlDune__exe.entry", "Dune.exe.entry"); /* the module of modules itself */
 	expect("camlMain__entry", "Main.entry");
 	/* Functions without a name are told apart by their number only. */
 	expect("camlMain__fun_456", "Main.fun_456");
 	expect("camlMain.fun_456", "Main.fun_456");
+	assert_true(uni_demangle_is_anonymous("camlMain__fun_456"));
+	assert_true(uni_demangle_is_anonymous("camlMain.fun_456"));
+	assert_false(uni_demangle_is_anonymous("camlMain.fun"));
+	assert_false(uni_demangle_is_anonymous("camlMain.fun_x"));
+	assert_false(uni_demangle_is_anonymous("camlMain.no_fun_12"));
+	assert_false(uni_demangle_is_anonymous("Main.fun_456"));
 	expect("camlStdlib__$5e_12", "Stdlib.^");
 	expect("camlA__x_y_2", "A.x_y");
 	expect("camlA__$0a_1", "A.$0a"); /* no control characters */

@@ -127,11 +127,19 @@ static void aliases_have_one_winner(void **state)
 		FUNC("memcpy_erms", 0x1040, 6, STB_LOCAL),
 		FUNC("a_local", 0x1050, 4, STB_LOCAL),
 		FUNC("weak_one", 0x1050, 4, STB_WEAK),
+		LABEL("camlList.code_begin", 0x1060, STB_GLOBAL),
+		LABEL("camlList.first_function_12", 0x1060, STB_GLOBAL),
+		LABEL("camlA__code_end", 0x1070, STB_GLOBAL),
+		LABEL("camlB__first_function_1", 0x1070, STB_GLOBAL),
+		LABEL("camlC__code_end", 0x1080, STB_GLOBAL),
 	};
 	struct uni_image *img = load_syms(0x1000, 0x100, syms, uni_array_len(syms));
 	uint64_t addr, size;
 
-	assert_int_equal(uni_image_nr_symbols(img), 6);
+	assert_int_equal(uni_image_nr_symbols(img), 9);
+	expect(img, 0x1062, "camlList.first_function_12", 2);
+	expect(img, 0x1070, "camlB__first_function_1", 0);
+	expect(img, 0x1080, "camlC__code_end", 0);
 	expect(img, 0x1050, "weak_one", 0);
 	expect(img, 0x1000, "first_static", 0);
 	expect(img, 0x1010, "globalest", 0);
