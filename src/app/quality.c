@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "app/pace.h"
 
 double uni_quality_share(uint64_t part, uint64_t whole)
 {
@@ -265,6 +266,7 @@ static void put_stops(struct uni_sink *out, const struct uni_record_stats *st)
 static void put_samples(struct uni_sink *out, const struct uni_recorded_guest *g, bool closed)
 {
 	const struct uni_record_stats *st = g->stats;
+	char limit[UNI_QUALITY_METHOD];
 
 	uni_sink_printf(out, "samples    %" PRIu64 " in %.1f s from %" PRIu32 " vCPU%s at %g Hz; ",
 		st->weight, uni_quality_seconds(st), g->meta->nr_vcpus,
@@ -287,6 +289,8 @@ static void put_samples(struct uni_sink *out, const struct uni_recorded_guest *g
 			"%" PRIu64 " late, %" PRIu64 " skipped (%" PRIu64
 			" to spare the guest), %" PRIu64 " without registers, %" PRIu64 " lost\n",
 			st->late, st->skipped, st->throttled, st->failed, st->lost);
+	if (closed && uni_pace_limited(limit, sizeof(limit), g->meta, st))
+		uni_sink_printf(out, "LESS OFTEN %s\n", limit);
 }
 
 static void put_exits(struct uni_sink *out, const struct uni_recorded_guest *g)
@@ -319,6 +323,8 @@ static void put_cost(struct uni_sink *out, const struct uni_recorded_guest *g)
 	if (st->unwind_ns != 0 && st->samples != 0)
 		uni_sink_printf(out, ", %.1f us per sample to unwind",
 			(double)st->unwind_ns / 1e3 / (double)st->samples);
+	if (st->max_duty != 0)
+		uni_sink_printf(out, "; scheduling class %s", uni_pace_class(st->realtime));
 	uni_sink_putc(out, '\n');
 }
 

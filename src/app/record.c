@@ -225,7 +225,6 @@ static void fill_job(struct run *run, size_t i)
 	run->job[i].t = part->g->t;
 	run->job[i].cfg = (struct uni_sampler_cfg){ .frequency = args->frequency,
 		.duration_ns = (uint64_t)(args->duration * 1e9),
-		.max_duty = 0.10,
 		.jitter = !args->no_jitter,
 		.counts = args->aggregate,
 		.exits_every = part->meta.exits_every,
@@ -234,7 +233,6 @@ static void fill_job(struct run *run, size_t i)
 		.threads = args->threads && part->model != NULL,
 		.on_thread = on_thread,
 		.lookout = part->lookout,
-		.hurry = true,
 		.unwinder = &part->g->unwinder,
 		.watch = part->watches.watch,
 		.nr_watch = part->watches.nr,
@@ -245,6 +243,7 @@ static void fill_job(struct run *run, size_t i)
 		.on_progress = on_progress,
 		.awake = args->ended != NULL ? is_awake : NULL,
 		.ctx = part };
+	uni_pace_apply(&args->pace, &run->job[i].cfg);
 }
 
 /* A run is good if one guest was recorded; problems of others are reported. */

@@ -6,6 +6,7 @@
 #include "app/attach.h"
 #include "app/images.h"
 #include "app/options.h"
+#include "app/pace.h"
 #include "app/symbols.h"
 #include "recording/recording.h"
 
@@ -17,6 +18,7 @@ struct uni_record_args {
 	const char *output;
 	bool overwrite;
 	bool no_jitter;
+	struct uni_pace pace;
 	const char *method; /* auto, bpf, pause; NULL: auto */
 	bool no_pause;
 	bool aggregate;
@@ -70,7 +72,7 @@ struct uni_record_args {
 			"sample (pause). auto is bpf where permitted (default "                    \
 			"auto)",                                                                   \
 			"auto bpf pause", NULL },                                                  \
-		UNI_NO_PAUSE_OPTION((a).no_pause),                                                 \
+		UNI_NO_PAUSE_OPTION((a).no_pause), UNI_PACE_OPTIONS((a).pace),                     \
 		{ 0, "aggregate", UNI_OPT_FLAG, &(a).aggregate, NULL,                              \
 			"with bpf, only count equal chains in the kernel: cheaper at high rates, " \
 			"but samples lose their times",                                            \

@@ -48,6 +48,8 @@ int uni_record_check_args(struct uni_record_args *args, struct uni_err *err)
 
 	if (rc == 0)
 		rc = check_threads(args, err);
+	if (rc == 0)
+		rc = uni_pace_check(&args->pace, err);
 	if (rc != 0)
 		return rc;
 	if (args->frequency == 0 && args->exits_every == 0)

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "app/pace.h"
 #include "app/quality.h"
 #include "app/term.h"
 #include "backend/spec.h"
@@ -85,11 +86,8 @@ static void tell_samples(const char *of, const char *sep, const struct uni_recor
 			 " chains (%.2f %%) have frames that were found by searching "
 			 "the stack, and may be wrong",
 			of, sep, st->guessed, uni_quality_share(st->guessed, st->weight));
-	if (st->throttled != 0)
-		uni_note("%s%s%" PRIu64
-			 " of the skipped would have kept the guest paused for more than 10 %% of "
-			 "the time: lower --frequency",
-			of, sep, st->throttled);
+	if (uni_pace_limited(elsewhere, sizeof(elsewhere), m, st))
+		uni_note("%s%s%s", of, sep, elsewhere);
 }
 
 static void tell_exits(const char *of, const char *sep, const struct uni_record_meta *m,

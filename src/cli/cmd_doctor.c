@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/hurry.h"
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "app/attach.h"
 #include "app/cmd.h"
 #include "app/exact.h"
+#include "app/pace.h"
 #include "app/qemu.h"
 #include "app/resolve.h"
 #include "app/term.h"
@@ -30,7 +32,7 @@ static const struct uni_opt *list_doctor_options(void)
 	return table;
 }
 
-#define NR_WAYS	     16
+#define NR_WAYS	     20
 #define BACKEND_WAYS 4 /* of one backend */
 
 /* Path of the program; b is empty if there is none. */
@@ -88,6 +90,23 @@ static void check_qemu(struct uni_host_way *ret)
 	}
 	uni_host_fact_add(ret, "exact", ok, "%s",
 		ok ? "QEMU takes plugins: `run --exact` can count" : err.msg);
+}
+
+/* How the thread runs that pauses guests: tries it. */
+static void check_sampler(struct uni_host_way *ret)
+{
+	struct uni_hurry hurry;
+
+	*ret = (struct uni_host_way){ .name = "sampler",
+		.summary = "stop guests for samples, and not for long",
+		.ok = true };
+	uni_hurry_begin(&hurry);
+	uni_host_fact_add(ret, "class", hurry.on, "%s: %s", uni_pace_class(hurry.on),
+		hurry.on ? "on a busy host, a paused guest does not wait for a CPU; --sched other "
+			   "leaves it"
+			 : "on a busy host, a paused guest waits until the sampler gets a CPU; "
+			   "CAP_SYS_NICE or `ulimit -r 1` permits another");
+	uni_hurry_end(&hurry);
 }
 
 /* A pid is KVM's if it can be: without rights, its gdb stub may be all that is seen of it. */
@@ -239,14 +258,15 @@ static int run_doctor(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 	if (w == NULL)
 		return uni_exit_of(uni_err_nomem(err));
-	for (size_t i = 0; uni_target_backends[i] != NULL && nr < NR_WAYS - BACKEND_WAYS; i++) {
-		uint32_t n = check_backend(uni_target_backends[i], &w[nr], NR_WAYS - 2 - nr);
+	for (size_t i = 0; uni_target_backends[i] != NULL && nr < NR_WAYS - BACKEND_WAYS - 1; i++) {
+		uint32_t n = check_backend(uni_target_backends[i], &w[nr], NR_WAYS - 3 - nr);
 
 		for (uint32_t k = nr; k < nr + n; k++)
 			any = any || w[k].ok;
 		nr += n;
 	}
 	check_qemu(&w[nr++]);
+	check_sampler(&w[nr++]);
 	if (ctx->nr_operands != 0) {
 		rc = check_target(ctx->operands[0], w, nr, &w[nr], err);
 		if (rc != 0)

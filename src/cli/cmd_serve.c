@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/vec.h"
 #include "app/cmd.h"
+#include "app/pace.h"
 #include "app/resolve.h"
 #include "app/serve_ftrace.h"
 #include "app/serve_page.h"
@@ -18,6 +19,7 @@
 static struct {
 	struct uni_tracing_args a;
 	struct uni_source_args source;
+	struct uni_pace pace;
 	uint64_t port, buffer, whole, nodes;
 	const char *frequency, *method, *exits, *output;
 	bool ftrace, on, keep, idle, port_given;
@@ -39,6 +41,7 @@ static const struct uni_opt *list_serve_options(void)
 			"samples per second of each vCPU (default 99)", NULL, NULL },
 		{ 0, "method", UNI_OPT_STR, &o.method, "auto|bpf|pause",
 			"how a kvm: guest is sampled, as in `record`", "auto bpf pause", NULL },
+		UNI_PACE_OPTIONS(o.pace),
 		{ 0, "exits", UNI_OPT_MAYBE, &o.exits, "[=N]",
 			"also record VM exits, as `record` does", NULL, NULL },
 		{ 0, "whole", UNI_OPT_U64, &o.whole, "N",
@@ -124,6 +127,10 @@ static void record_words(struct words *w, const char *target, const char *exits,
 	add_common_options(w, wait);
 	add_option(w, "-F", o.frequency);
 	add_option(w, "--method", o.method);
+	add_option(w, "--max-pause", o.pace.max_pause);
+	add_option(w, "--sched", o.pace.sched);
+	if (o.pace.skip_late)
+		add_word(w, "--skip-late");
 	if (o.exits != NULL)
 		add_word(w, exits);
 	add_word(w, target);

@@ -58,6 +58,7 @@ static const struct uni_opt *list_top_options(void)
 			"auto)",
 			"auto bpf pause", NULL },
 		UNI_NO_PAUSE_OPTION(o.no_pause),
+		UNI_PACE_OPTIONS(o.top.pace),
 		{ 0, "no-exits", UNI_OPT_FLAG, &o.top.no_exits, NULL,
 			"do not count VM exits: guests that exit very often are "
 			"then a little faster",

@@ -46,7 +46,7 @@ struct uni_record_stats {
 	/* periods that the samples stand for: equal to their number, if each has weight 1 */
 	uint64_t weight;
 	uint64_t ticks;	    /* deadlines that were served */
-	uint64_t late;	    /* served more than half a period after their deadline */
+	uint64_t late;	    /* that a delay moved: docs/formats/session.md */
 	uint64_t skipped;   /* skipped deadlines: too late, or the duty cap */
 	uint64_t throttled; /* of the skipped: because the guest would have been paused too much */
 	uint64_t failed;    /* ticks, or single vCPUs of a tick, without registers */
@@ -65,6 +65,9 @@ struct uni_record_stats {
 	struct uni_pause_stats pause;
 	uint64_t begin_ns, end_ns;	/* of the run, CLOCK_MONOTONIC */
 	uint64_t unwind_ns, own_cpu_ns; /* time spent unwinding; CPU time of the whole process */
+	uint64_t busy_ns;		/* with ticks: pauses, unwinding, passing samples on */
+	double max_duty; /* share of the time for which pauses were allowed; 0 not known */
+	bool realtime;	 /* the thread that paused the guest was SCHED_FIFO */
 	/* For samples that the kernel made: CPU time of its part, and number of its runs; 0
 	 * unknown. */
 	uint64_t host_ns, host_runs;

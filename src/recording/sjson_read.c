@@ -320,6 +320,9 @@ static void parse_new_stats(struct src *s, struct uni_record_stats *st)
 	st->host_ns = get_u64(s, "host_ns");
 	st->host_runs = get_u64(s, "host_runs");
 	st->serve_ns = get_u64(s, "serve_ns");
+	st->busy_ns = get_u64(s, "busy_ns");
+	st->max_duty = get_double(s, "max_pause");
+	st->realtime = json_is_true(json_object_get(s->obj, "realtime"));
 	st->silent = (uint32_t)uni_min(get_u64(s, "silent"), (uint64_t)UNI_VCPU_MAX);
 	parse_times(s, st);
 	merge_bad(s, &state);

@@ -178,6 +178,9 @@ static void put_stats(struct uni_json *j, const struct uni_record_stats *st)
 	put_u64(j, "end_ns", st->end_ns);
 	put_u64(j, "unwind_ns", st->unwind_ns);
 	put_u64(j, "own_cpu_ns", st->own_cpu_ns);
+	put_u64(j, "busy_ns", st->busy_ns);
+	uni_json_kv(double, j, "max_pause", st->max_duty);
+	uni_json_kv(bool, j, "realtime", st->realtime);
 	put_u64(j, "host_ns", st->host_ns);
 	put_u64(j, "host_runs", st->host_runs);
 	put_u64(j, "serve_ns", st->serve_ns);

@@ -233,6 +233,9 @@ void uni_record_stats_add(struct uni_record_stats *sum, const struct uni_record_
 		sum->begin_ns = one->begin_ns;
 	sum->end_ns = uni_max(sum->end_ns, one->end_ns);
 	add_saturated(&sum->unwind_ns, one->unwind_ns);
+	add_saturated(&sum->busy_ns, one->busy_ns);
+	sum->max_duty = uni_max(sum->max_duty, one->max_duty);
+	sum->realtime |= one->realtime;
 	/* Each guest has that of the whole process. */
 	sum->own_cpu_ns = uni_max(sum->own_cpu_ns, one->own_cpu_ns);
 	add_saturated(&sum->host_ns, one->host_ns);

@@ -10,7 +10,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/hurry.h"
 #include "sampling/pauser.h"
 #include "backend/guard.h"
 
@@ -24,7 +23,7 @@
 /* Brings the counters that live elsewhere into the statistics. */
 static void sum_up(struct uni_pauser *s, uint64_t now_ns)
 {
-	s->stats.late = s->sched.late;
+	s->stats.late = uni_min(s->sched.late, s->stats.ticks + s->stats.failed);
 	uni_sched_sum(
 		&s->sched, uni_min(now_ns, s->end_at_ns), &s->stats.skipped, &s->stats.throttled);
 	s->stats.end_ns = now_ns;
@@ -53,6 +52,24 @@ static void look_out(struct uni_pauser *s, uint64_t now_ns, uint64_t deadline_ns
 }
 
 /*
+ * Where naps are too long, waits without one, but not before all other threads. The guest may want
+ * this CPU, so this is done only if it may be paused without limit. False: a nap will do.
+ */
+static bool wait_awake(struct uni_pauser *s, uint64_t deadline_ns, uint64_t now_ns)
+{
+	bool hurry = s->hurry.on;
+
+	if (s->cfg->max_duty < 1.0 || !uni_sched_avoids_nap(&s->sched, deadline_ns - now_ns))
+		return false;
+	uni_hurry_end(&s->hurry);
+	while (uni_now_ns() < deadline_ns && !uni_run_asked_to_stop(s->cfg))
+		;
+	if (hurry)
+		uni_hurry_begin(&s->hurry);
+	return true;
+}
+
+/*
  * Waits for the deadline in naps. False: the run is over, s->end says why. A clock_nanosleep that
  * a signal interrupts returns early, so a stop request is seen at once.
  */
@@ -70,9 +87,12 @@ static bool wait_until(struct uni_pauser *s, uint64_t deadline_ns)
 		if (now_ns >= deadline_ns)
 			return true;
 		look_out(s, now_ns, deadline_ns);
+		if (wait_awake(s, deadline_ns, now_ns))
+			continue;
 		until_ns = uni_min(uni_min(deadline_ns, s->end_at_ns), now_ns + NAP_NS);
 		ts = uni_ns_timespec(until_ns);
-		(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
+		if (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == 0)
+			uni_sched_napped(&s->sched, until_ns, uni_now_ns());
 		if (until_ns != deadline_ns && !uni_run_alive(s->t)) {
 			s->end = UNI_END_GONE;
 			return false;
@@ -115,6 +135,7 @@ static void capture_chains(
 	struct uni_capture *c = s->cap;
 	uint64_t begin_ns = uni_now_ns();
 
+	uni_sched_sampled(&s->sched, begin_ns);
 	for (uint32_t v = 0; v < s->nr_vcpus; v++) {
 		const struct uni_regs *regs = &c->regs[v];
 
@@ -330,11 +351,11 @@ static bool tick_failed(struct uni_pauser *s, int rc)
 	       uni_now_ns() - s->stats.begin_ns < GIVE_UP_NS;
 }
 
-static bool serve_deadline(struct uni_pauser *s)
+static bool serve_deadline(struct uni_pauser *s, uint64_t now_ns)
 {
 	int rc;
 
-	uni_sched_served(&s->sched, uni_now_ns());
+	uni_sched_served(&s->sched, now_ns);
 	memset(s->cap->regs, 0, s->nr_vcpus * sizeof(s->cap->regs[0]));
 	if (s->threads != NULL)
 		uni_threads_prepare(s->threads);
@@ -355,9 +376,13 @@ static void run_deadlines(struct uni_pauser *s)
 	bool goes_on = true;
 
 	while (goes_on && wait_until(s, uni_sched_deadline(&s->sched))) {
-		goes_on = serve_deadline(s);
+		uint64_t begin_ns = uni_now_ns(), end_ns;
+
+		goes_on = serve_deadline(s, begin_ns);
+		end_ns = uni_now_ns();
+		s->stats.busy_ns += end_ns - begin_ns;
 		if (goes_on)
-			uni_sched_advance(&s->sched, uni_now_ns());
+			uni_sched_advance(&s->sched, end_ns);
 	}
 	/* A busy host may have let us sleep past the last deadlines. */
 	if (goes_on)
@@ -478,10 +503,12 @@ static void sampler_start(struct uni_pauser *s)
 
 	s->own_cpu_begin_ns = uni_run_cpu_ns();
 	s->stats.begin_ns = now_ns;
+	s->stats.max_duty = s->cfg->max_duty;
 	s->next_progress_ns = now_ns + UNI_PROGRESS_NS;
 	s->end_at_ns = uni_run_end_ns(s->cfg, now_ns);
 	uni_sched_init(&s->sched, now_ns, s->cfg->frequency, s->cfg->max_duty, s->cfg->jitter,
 		now_ns ^ (uint64_t)getpid() << 32);
+	s->sched.skip_late = s->cfg->skip_late;
 	if (s->cfg->on_begin != NULL)
 		s->cfg->on_begin(s->cfg->ctx);
 }
@@ -508,14 +535,14 @@ static int pauser_result(const struct uni_pauser *s, struct uni_err *err)
 static void run_on_time(struct uni_pauser *s)
 {
 	int slack = prctl(PR_GET_TIMERSLACK);
-	struct uni_hurry hurry = { 0 };
 
 	(void)prctl(PR_SET_TIMERSLACK, 1UL);
 	if (s->cfg->hurry)
-		uni_hurry_begin(&hurry);
+		uni_hurry_begin(&s->hurry);
+	s->stats.realtime = s->hurry.on;
 	sampler_start(s);
 	run_deadlines(s);
-	uni_hurry_end(&hurry);
+	uni_hurry_end(&s->hurry);
 	if (slack > 0)
 		(void)prctl(PR_SET_TIMERSLACK, (unsigned long)slack);
 }

@@ -3,6 +3,7 @@
 #ifndef UNI_SAMPLING_PAUSER_H
 #define UNI_SAMPLING_PAUSER_H
 
+#include "base/hurry.h"
 #include "sampling/ran.h"
 #include "sampling/ways.h"
 #include "sampling/schedule.h"
@@ -45,6 +46,7 @@ struct uni_pauser {
 	uint64_t end_at_ns; /* UINT64_MAX: none */
 	uint64_t next_progress_ns, next_watch_ns;
 	uint64_t own_cpu_begin_ns;
+	struct uni_hurry hurry;
 	uint64_t errors; /* failed ticks in a row that were no -UNI_EAGAIN */
 	int error;	 /* the last of them */
 	int resume;	 /* 0, or the error of the failed resume */

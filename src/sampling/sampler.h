@@ -16,6 +16,7 @@ struct uni_sampler_cfg {
 	double frequency;     /* Hz; 0: no samples, only exits */
 	uint64_t duration_ns; /* 0: until stopped */
 	double max_duty;      /* share of wall time the guest may be paused; 0.10 (1: no cap) */
+	bool skip_late;	      /* else a sample that is late is taken late */
 	uint64_t pause_ns;    /* reading ends after this in each pause; 0: as long as usual */
 	bool jitter;	      /* the deadline lies anywhere in its period */
 	uint32_t exits_every; /* one VM exit of so many is recorded, 0: none; needs UNI_CAP_EXITS */

@@ -8,6 +8,11 @@
 #define RESERVE	  0.1 /* of the share, held back at most for a next pause that is a long one */
 #define FORGET	  256 /* ticks, about, after which a long pause was a chance event */
 
+#define LAG_MAX_NS  1000000000.0 /* slots that are later are skipped */
+#define CATCH_UP_NS 100000000.0	 /* the part 1/e of a delay is left after about this time */
+
+#define AWAKE_MAX_NS 10000000u /* longer waits are no matter of waking up */
+
 #define DRAIN_NS      200000000ull
 #define DRAIN_MIN_NS  20000000ull
 #define TURN_MIN_NS   10000000ull
@@ -43,22 +48,67 @@ void uni_sched_init(struct uni_sched *s, uint64_t start_ns, double frequency, do
 	s->paid_ns = add_ns(start_ns, uni_max(s->period_ns, CREDIT_NS));
 }
 
+static double random_at(const struct uni_sched *s, uint64_t k)
+{
+	return (double)(mix_bits(s->seed ^ k) >> 11) * 0x1p-53;
+}
+
+/*
+ * The place of slot k's deadline in its slot. Those of even slots are independent of each other. An
+ * odd one keeps half a period to both neighbours, and is evenly distributed, too: for each pair of
+ * halves that hold its neighbours, either its half is chosen, or both are equally likely.
+ */
+static double place_in_slot(const struct uni_sched *s, uint64_t k)
+{
+	double x = random_at(s, k), before, after;
+
+	if (k % 2 == 0)
+		return x;
+	before = random_at(s, k - 1);
+	after = random_at(s, k + 1);
+	if (before < 0.5)
+		return after < 0.5 ? x / 2 : x;
+	if (after >= 0.5)
+		return 0.5 + x / 2;
+	return x < 0.5 ? before - 0.5 : after + 0.5;
+}
+
 static uint64_t slot_deadline(const struct uni_sched *s, uint64_t k)
 {
-	double in_slot = s->jitter ? (double)(mix_bits(s->seed ^ k) >> 11) * 0x1p-53 : 0.0;
+	double in_slot = s->jitter ? place_in_slot(s, k) : 0.0;
 
 	return add_ns(s->start_ns, ((double)k + in_slot) * s->period_ns);
 }
 
+/* The same with the schedule as far behind as it is. */
+static uint64_t slot_due(const struct uni_sched *s, uint64_t k)
+{
+	return add_ns(slot_deadline(s, k), (double)s->lag_ns);
+}
+
 uint64_t uni_sched_deadline(const struct uni_sched *s)
 {
-	return slot_deadline(s, s->k);
+	return uni_max(slot_due(s, s->k), s->gap_ns);
 }
 
 void uni_sched_served(struct uni_sched *s, uint64_t now_ns)
 {
-	if (now_ns > add_ns(uni_sched_deadline(s), s->period_ns / 2))
+	uint64_t due_ns = slot_due(s, s->k);
+
+	/* Half a period may be that between two samples. */
+	if (now_ns <= add_ns(due_ns, s->skip_late ? s->period_ns / 2 : s->period_ns))
+		return;
+	if (s->skip_late) {
 		s->late++;
+		return;
+	}
+	s->late += (uint64_t)((double)(now_ns - due_ns) / s->period_ns + 0.5);
+	s->lag_ns += now_ns - due_ns;
+}
+
+void uni_sched_sampled(struct uni_sched *s, uint64_t t_ns)
+{
+	s->gap_ns = add_ns(t_ns, s->period_ns / 2);
 }
 
 void uni_sched_paused(struct uni_sched *s, uint64_t begin_ns, uint64_t end_ns)
@@ -114,27 +164,70 @@ static uint64_t jump_slots(struct uni_sched *s, uint64_t to_ns)
 	return n;
 }
 
-void uni_sched_advance(struct uni_sched *s, uint64_t now_ns)
+/* The schedule is a little less behind with each slot, but never makes up more than half of one. */
+static void catch_up(struct uni_sched *s)
 {
-	uint64_t half_ns = add_ns(0, s->period_ns / 2);
-	uint64_t n;
+	double lag = (double)s->lag_ns;
 
-	learn_tick(s);
-	s->k++;
-	n = jump_slots(s, now_ns > half_ns ? now_ns - half_ns : 0);
-	while (add_ns(slot_deadline(s, s->k), s->period_ns / 2) < now_ns) {
+	lag -= s->period_ns * uni_min(lag / CATCH_UP_NS, 0.5);
+	s->lag_ns = lag > s->period_ns / 2 ? (uint64_t)lag : 0;
+}
+
+/* Skips slots that are too late. Returns their number. */
+static uint64_t skip_late(struct uni_sched *s, uint64_t now_ns)
+{
+	uint64_t most_ns =
+		add_ns(0, s->skip_late ? s->period_ns / 2 : uni_max(s->period_ns, LAG_MAX_NS));
+	uint64_t n = jump_slots(s, now_ns > most_ns ? now_ns - most_ns : 0);
+
+	while (add_ns(slot_deadline(s, s->k), (double)most_ns) < now_ns) {
 		s->k++;
 		n++;
 	}
-	s->skipped += n;
-	n = jump_slots(s, not_before(s));
-	while (slot_deadline(s, s->k) < not_before(s)) {
-		s->k++;
-		n++;
+	/* It is late by less now. */
+	if (n != 0)
+		s->lag_ns = uni_min(s->lag_ns, now_ns - uni_min(now_ns, slot_deadline(s, s->k)));
+	return n;
+}
+
+void uni_sched_advance(struct uni_sched *s, uint64_t now_ns)
+{
+	uint64_t from_ns, n = 0;
+
+	learn_tick(s);
+	s->k++;
+	catch_up(s);
+	s->skipped += skip_late(s, now_ns);
+	from_ns = not_before(s);
+	if (from_ns > now_ns) {
+		n = jump_slots(s, from_ns - uni_min(s->lag_ns, from_ns));
+		while (slot_due(s, s->k) < from_ns) {
+			s->k++;
+			n++;
+		}
 	}
 	s->skipped += n;
 	s->throttled += n;
 	s->last_throttled = n;
+}
+
+void uni_sched_napped(struct uni_sched *s, uint64_t until_ns, uint64_t now_ns)
+{
+	uint64_t late_ns = now_ns - uni_min(until_ns, now_ns);
+
+	if (late_ns < s->nap_late_ns)
+		s->nap_late_ns = late_ns;
+	else
+		s->nap_late_ns += (late_ns - s->nap_late_ns) / 2;
+}
+
+bool uni_sched_avoids_nap(struct uni_sched *s, uint64_t left_ns)
+{
+	if (left_ns >= s->nap_late_ns || s->nap_late_ns > AWAKE_MAX_NS ||
+		(double)s->nap_late_ns < s->period_ns / 2)
+		return false;
+	s->nap_late_ns -= s->nap_late_ns / 64;
+	return true;
 }
 
 void uni_sched_end(struct uni_sched *s, uint64_t until_ns)

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The times of samples. Time is cut into slots [start + k/F, start + (k+1)/F). With jitter each
- * slot has one deadline, uniformly distributed in it. So the schedule never drifts, and deadlines
- * never change order. Periodic activity of the guest, even exactly F times a second, is sampled by
- * its share of time. Jitter of less than a slot would not do that.
+ * slot has one deadline, uniformly distributed in it. So the schedule never drifts. Periodic
+ * activity of the guest, even exactly F times a second, is sampled by its share of time. Jitter of
+ * less than a slot would not do that. Two deadlines are never closer than half a period.
+ *
+ * After a delay the schedule is behind, and its slots are still served. It catches up slowly: at
+ * first a delay of 10 ms makes periods 10 % shorter. Otherwise, what a guest does after each delay
+ * would get too many samples. Two samples are never closer than half a period.
  */
 #ifndef UNI_SAMPLING_SCHEDULE_H
 #define UNI_SAMPLING_SCHEDULE_H
@@ -16,22 +20,29 @@ struct uni_sched {
 	double period_ns;
 	double max_duty;
 	bool jitter;
-	uint64_t k;	   /* slot of the deadline to serve next */
-	uint64_t paid_ns;  /* the guest has had its share of the time for all pauses by then */
-	double tick_ns;	   /* of pauses since the last advance */
-	double sum_ns;	   /* of all pauses before */
-	double longest_ns; /* pauses of one tick; recent ones count most */
-	/* Skipped and throttled also count deadlines that are still to come: see uni_sched_sum. */
+	bool skip_late;	      /* after uni_sched_init(): a slot that is late is not served */
+	uint64_t k;	      /* slot of the deadline to serve next */
+	uint64_t lag_ns;      /* by that the schedule is behind */
+	uint64_t gap_ns;      /* half a period after the last sample */
+	uint64_t paid_ns;     /* the guest has had its share of the time for all pauses by then */
+	uint64_t nap_late_ns; /* even the best of the last naps ended that late */
+	double tick_ns;	      /* of pauses since the last advance */
+	double sum_ns;	      /* of all pauses before */
+	double longest_ns;    /* pauses of one tick; recent ones count most */
+	/* Late counts slots whose time a delay changed. Skipped and throttled also count deadlines
+	 * that are still to come: see uni_sched_sum. */
 	uint64_t late, skipped, throttled;
 	uint64_t last_throttled; /* by the last advance */
 };
 
 void uni_sched_init(struct uni_sched *s, uint64_t start_ns, double frequency, double max_duty,
 	bool jitter, uint64_t seed);
-/* The deadline of slot s->k. */
+/* When slot s->k is to be served. */
 uint64_t uni_sched_deadline(const struct uni_sched *s);
 /* It is being served at now_ns: notes whether that is late. */
 void uni_sched_served(struct uni_sched *s, uint64_t now_ns);
+/* Its sample is of this moment. */
+void uni_sched_sampled(struct uni_sched *s, uint64_t t_ns);
 /*
  * Records that the guest was paused. Pauses add up to at most max_duty of the time since the start.
  * A pause begins only if the longest recent one would stay within that, or a tenth of the share is
@@ -40,9 +51,16 @@ void uni_sched_served(struct uni_sched *s, uint64_t now_ns);
  * host causes, does not silence a profile that hardly pauses the guest.
  */
 void uni_sched_paused(struct uni_sched *s, uint64_t begin_ns, uint64_t end_ns);
-/* Goes to the next possible slot. Skips deadlines that are half a period late (no bursts after a
- * delay) and those that the duty limit forbids, and counts both. */
+/* Goes to the next possible slot. Skips slots that the duty limit forbids, and those that are more
+ * than a second late (with skip_late, half a period), and counts both. */
 void uni_sched_advance(struct uni_sched *s, uint64_t now_ns);
+/* A nap until until_ns ended at now_ns, which is when this thread got a CPU of the host. */
+void uni_sched_napped(struct uni_sched *s, uint64_t until_ns, uint64_t now_ns);
+/*
+ * Would a nap of left_ns make the next sample more than half a period late? Under Xen, dom0 may
+ * wait long for a CPU whenever it has slept. Now and then a nap is tried again.
+ */
+bool uni_sched_avoids_nap(struct uni_sched *s, uint64_t left_ns);
 /* The run ends at until_ns, before the deadline of slot s->k was served: skips slots that are
  * over. */
 void uni_sched_end(struct uni_sched *s, uint64_t until_ns);

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "sampling/sample_queue.h"
+#include "top/run.h"
 
 #define QUEUE_BYTES	  (8u << 20) /* of one guest; all guests together have four times that */
 #define QUEUE_BYTES_LEAST (1u << 20)
@@ -118,23 +119,23 @@ static void feed_free(struct uni_feed *f)
 }
 
 static bool fill_part(
-	struct uni_feed *f, size_t i, struct uni_guest *g, double frequency, bool exits)
+	struct uni_feed *f, size_t i, struct uni_guest *g, const struct uni_top_args *args)
 {
+	bool exits = !args->no_exits && (g->t->ops->caps(g->t) & UNI_CAP_EXITS);
 	struct part *p = &f->part[i];
 
 	p->t = f->job[i].t = g->t;
 	f->job[i].cfg = (struct uni_sampler_cfg){ .guest = (uint32_t)i,
-		.frequency = frequency,
-		.exits_every = exits && (g->t->ops->caps(g->t) & UNI_CAP_EXITS) ? EXITS_EVERY : 0,
-		.max_duty = 0.10,
+		.frequency = args->frequency,
+		.exits_every = exits ? EXITS_EVERY : 0,
 		.jitter = true,
-		.hurry = true,
 		.unwinder = &g->unwinder,
 		.stop = &f->stop,
 		.gate = &f->gate,
 		.on_sample = on_sample,
 		.on_progress = on_progress,
 		.ctx = p };
+	uni_pace_apply(&args->pace, &f->job[i].cfg);
 	p->nr_vcpus = (uint32_t)uni_max(g->t->ops->nr_vcpus(g->t), 1);
 	p->queue = uni_sampleq_create(
 		uni_max(uni_min(QUEUE_BYTES, 4 * QUEUE_BYTES / f->nr), QUEUE_BYTES_LEAST));
@@ -142,7 +143,7 @@ static bool fill_part(
 }
 
 static struct uni_feed *feed_new(
-	struct uni_guest *const *g, size_t nr, double frequency, bool exits)
+	struct uni_guest *const *g, size_t nr, const struct uni_top_args *args)
 {
 	struct uni_feed *f = calloc(1, sizeof(*f));
 	pthread_rwlockattr_t attr;
@@ -163,7 +164,7 @@ static struct uni_feed *feed_new(
 	for (size_t i = 0; f->part != NULL && i < nr; i++)
 		(void)pthread_mutex_init(&f->part[i].lock, NULL);
 	for (size_t i = 0; ok && i < nr; i++)
-		ok = fill_part(f, i, g[i], frequency, exits);
+		ok = fill_part(f, i, g[i], args);
 	if (ok)
 		return f;
 	feed_free(f);
@@ -189,10 +190,10 @@ static int start_thread(struct uni_feed *f, struct uni_err *err)
 	return 0;
 }
 
-int uni_feed_start(struct uni_guest *const *g, size_t nr, double frequency, bool exits,
+int uni_feed_start(struct uni_guest *const *g, size_t nr, const struct uni_top_args *args,
 	struct uni_feed **ret, struct uni_err *err)
 {
-	struct uni_feed *f = feed_new(g, nr, frequency, exits);
+	struct uni_feed *f = feed_new(g, nr, args);
 	int rc;
 
 	if (f == NULL)

@@ -10,6 +10,8 @@
 #include "app/attach.h"
 #include "sampling/sampler.h"
 
+struct uni_top_args;
+
 /* As of the last fifth of a second or so. */
 struct uni_feed_status {
 	uint64_t at_ns;		       /* 0: nothing is known yet */
@@ -45,11 +47,11 @@ struct uni_feed;
 
 /*
  * Starts to sample g[nr]. They are borrowed, and must not be used for anything else until
- * uni_feed_stop(). Samples carry their number. With `exits`, VM exits are counted if possible.
+ * uni_feed_stop(). Samples carry their number. VM exits are counted if possible and wanted.
  * Blocks SIGCHLD in the calling thread from now on, because a target may wait for it in the other
  * one.
  */
-int uni_feed_start(struct uni_guest *const *g, size_t nr, double frequency, bool exits,
+int uni_feed_start(struct uni_guest *const *g, size_t nr, const struct uni_top_args *args,
 	struct uni_feed **ret, struct uni_err *err);
 /* Ends it, waits for the thread, frees. NULL-safe. */
 void uni_feed_stop(struct uni_feed *f);

@@ -42,7 +42,7 @@ int uni_top_check_args(const struct uni_top_args *a, struct uni_err *err)
 		return uni_err_set(err, UNI_EUSAGE, "--history must be between 1M and 64G");
 	if (a->vcpu_given && a->vcpu >= UNI_VCPU_MAX)
 		return uni_err_set(err, UNI_EUSAGE, "--vcpu: there are at most %d", UNI_VCPU_MAX);
-	return 0;
+	return uni_pace_check(&a->pace, err);
 }
 
 /* "web1 (kvm:pid=12)", or "3 guests: web1, web2, db". */
@@ -163,8 +163,7 @@ int uni_top_run_init(struct uni_top_run *r, struct uni_guest *const *g, size_t n
 	if (uni_top_init(&r->top, &setup) != 0)
 		return uni_err_nomem(err);
 	rc = apply_settings(r, err);
-	return rc != 0 ? rc
-		       : uni_feed_start(g, nr, args->frequency, !args->no_exits, &r->feed, err);
+	return rc != 0 ? rc : uni_feed_start(g, nr, args, &r->feed, err);
 }
 
 void uni_top_run_deinit(struct uni_top_run *r)

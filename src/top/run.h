@@ -4,6 +4,7 @@
 #define UNI_TOP_RUN_H
 
 #include "app/attach.h"
+#include "app/pace.h"
 #include "app/symbols.h"
 #include "top/feed.h"
 #include "top/model.h"
@@ -17,6 +18,7 @@ struct uni_top_args {
 	const char *sort, *filter, *function, *output;
 	uint64_t vcpu;
 	bool vcpu_given, idle, callers, json, no_exits;
+	struct uni_pace pace;
 	struct uni_naming naming;
 	struct uni_opt_list debug_dirs;
 };

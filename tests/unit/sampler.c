@@ -174,15 +174,34 @@ static void duty_cap_at_100_khz(void **state)
 	check_duty(b);
 }
 
-static void no_burst_after_a_delay(void **state)
+static void late_samples_can_be_skipped(void **state)
 {
 	struct bench *b = *state;
 
 	b->cfg.max_duty = 1.0;
+	b->cfg.skip_late = true;
 	b->f.slow_once_ns = 100 * MS;
 	assert_int_equal(bench_run(b), 0);
 	assert_true(b->stats.skipped >= 45);
 	assert_int_equal(b->stats.throttled, 0);
+}
+
+/* All, and never two of a vCPU within half a period. */
+static void late_samples_are_taken(void **state)
+{
+	struct bench *b = *state;
+
+	b->cfg.max_duty = 1.0;
+	b->cfg.duration_ns = 3000 * MS;
+	b->f.slow_once_ns = 100 * MS;
+	b->gap_ns = MS - 1;
+	assert_int_equal(bench_run(b), 0);
+	assert_int_equal(b->stats.throttled, 0);
+	assert_true(b->stats.late >= 45);
+	if (fake_late_ns == 0) { /* else, naps end later than the slots of half a second */
+		assert_int_equal(b->stats.skipped, 0);
+		assert_in_range(b->stats.ticks, 1499, 1501);
+	}
 }
 
 static void failing_now_and_then(void **state)
@@ -404,7 +423,8 @@ int main(void)
 		T(a_halted_vcpu_is_not_stolen),
 		T(slow_target_keeps_the_duty_cap),
 		T(duty_cap_at_100_khz),
-		T(no_burst_after_a_delay),
+		T(late_samples_can_be_skipped),
+		T(late_samples_are_taken),
 		T(failing_now_and_then),
 		T(failing_for_good_gives_up),
 		T(gone_in_a_snap),

@@ -43,6 +43,7 @@ static const struct uni_opt *list_generate_flame_graph_options(void)
 		{ 0, "target", UNI_OPT_STR, &o.target, "TARGET",
 			"how the domain is reached (default xen:dom=N with its number)", NULL,
 			NULL },
+		UNI_PACE_OPTIONS(o.rec.pace),
 		UNI_DEBUG_DIR_OPTION(o.debug_dirs),
 		{ 'q', "quiet", UNI_OPT_FLAG, &o.quiet, NULL, "no summary on stderr", NULL, NULL },
 		UNI_OPT_END,
@@ -128,9 +129,10 @@ static int trace_domain(const struct uni_five *five, uint64_t domid, struct uni_
 		.search = uni_search_of(&o.debug_dirs),
 		.unwind = "cfi,fp",
 		.wait_ns = UNI_XL_BOOT_NS };
-	struct uni_tracer_args tracer = {
-		.frequency = o.rec.frequency, .duration = o.rec.duration, .quiet = o.quiet
-	};
+	struct uni_tracer_args tracer = { .frequency = o.rec.frequency,
+		.duration = o.rec.duration,
+		.pace = &o.rec.pace,
+		.quiet = o.quiet };
 	struct uni_sink *out = NULL;
 	struct uni_guest g;
 	int rc;

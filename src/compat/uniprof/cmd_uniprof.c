@@ -42,6 +42,7 @@ static const struct uni_opt *list_uniprof_options(void)
 			"how a kvm: guest is sampled, as of record (default auto)",
 			"auto bpf pause", NULL },
 		UNI_NO_PAUSE_OPTION(o.rec.no_pause),
+		UNI_PACE_OPTIONS(o.rec.pace),
 		{ 0, "unwind", UNI_OPT_STR, &o.rec.unwind, "LIST",
 			"how callers are found, tried in this order, as of record (default cfi,fp: "
 			"the format has no mark for guesses)",
@@ -90,6 +91,7 @@ static int trace_guest(struct uni_guest *g, const char *path, struct uni_err *er
 		.duration = o.rec.duration,
 		.target = g->spec.text,
 		.say_missed = o.missed,
+		.pace = &o.rec.pace,
 		.quiet = o.rec.quiet };
 	int rc = find_names(g, &names, err);
 

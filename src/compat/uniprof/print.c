@@ -96,7 +96,7 @@ static void sum_up(struct uni_guest *g, const struct uni_tracer_args *args,
 	_cleanup_free_ struct uni_record_meta *meta = calloc(1, sizeof(*meta));
 	const struct uni_record_args rec = { .frequency = args->frequency,
 		.duration = args->duration };
-	uint64_t missed = stats->skipped + stats->lost;
+	uint64_t missed = stats->late + stats->skipped + stats->lost;
 
 	if (missed != 0)
 		(void)fprintf(stderr, "Missed %" PRIu64 " deadlines\n", missed);
@@ -113,9 +113,7 @@ int uni_tracer_run(struct uni_guest *g, const struct uni_tracer_args *args, stru
 	struct tracer t = { .args = args, .out = out, .bias = g->bias };
 	struct uni_sampler_cfg cfg = { .frequency = args->frequency,
 		.duration_ns = (uint64_t)(args->duration * 1e9),
-		.max_duty = 0.10,
 		.jitter = !args->say_missed,
-		.hurry = true,
 		.unwinder = &g->unwinder,
 		.stop = uni_signals_stop(),
 		.gate = &t.gate,
@@ -130,6 +128,7 @@ int uni_tracer_run(struct uni_guest *g, const struct uni_tracer_args *args, stru
 	/* The kernel takes samples when the time has come, or not at all. */
 	t.says_missed = args->say_missed && !uni_sampler_streams(g->t);
 	uni_signals_init_gate(&t.gate);
+	uni_pace_apply(args->pace, &cfg);
 	uni_uniprof_header(out, args->target, uni_realtime_ns(), true);
 	uni_signals_begin(&signals);
 	rc = uni_sampler_run(g->t, &cfg, &stats, &end, err);

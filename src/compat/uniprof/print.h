@@ -5,13 +5,15 @@
 
 #include "base/sink.h"
 #include "app/attach.h"
+#include "app/pace.h"
 
 struct uni_tracer_args {
 	double frequency, duration;	 /* Hz, seconds; 0 s: until a signal */
 	const struct uni_symtab *symtab; /* names for addresses; NULL: addresses */
 	const char *target;		 /* for the header */
-	bool say_missed;		 /* a line on stderr for each missed deadline */
-	bool quiet;			 /* nothing else on stderr */
+	const struct uni_pace *pace;
+	bool say_missed; /* a line on stderr for each missed deadline */
+	bool quiet;	 /* nothing else on stderr */
 };
 
 /* Runs until the time is over, a signal, the guest's end, or the reader has gone away. */

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The options that limit pauses, and the line that says what limited a recording. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "app/pace.h"
+
+static double duty_of(const char *max_pause)
+{
+	const struct uni_pace p = { .max_pause = max_pause };
+	struct uni_sampler_cfg cfg = { 0 };
+
+	assert_int_equal(uni_pace_check(&p, NULL), 0);
+	uni_pace_apply(&p, &cfg);
+	return cfg.max_duty;
+}
+
+static void options_become_settings(void **state)
+{
+	static const char *const wrong[] = { "", "0", "-1", "101", "nan", "ten", "10 %" };
+	struct uni_sampler_cfg cfg = { 0 };
+
+	assert_true(duty_of(NULL) == 0.10);
+	assert_true(duty_of("2.5") == 0.025);
+	assert_true(duty_of("100") == 1.0);
+	assert_true(duty_of("off") == 1.0);
+	for (size_t i = 0; i < uni_array_len(wrong); i++)
+		assert_int_equal(uni_pace_check(&(struct uni_pace){ .max_pause = wrong[i] }, NULL),
+			-UNI_EUSAGE);
+	assert_int_equal(uni_pace_check(&(struct uni_pace){ .sched = "rr" }, NULL), -UNI_EUSAGE);
+	uni_pace_apply(&(struct uni_pace){ 0 }, &cfg);
+	assert_true(cfg.hurry && !cfg.skip_late);
+	uni_pace_apply(&(struct uni_pace){ .sched = "other", .skip_late = true }, &cfg);
+	assert_true(!cfg.hurry && cfg.skip_late);
+}
+
+static void the_limit_is_named(void **state)
+{
+	static struct uni_record_meta m = { .frequency = 5000, .method = "pause" };
+	struct uni_record_stats st = {
+		.ticks = 9990, .skipped = 10, .max_duty = 0.05, .begin_ns = 1, .end_ns = 2000000001
+	};
+	char line[256] = "";
+
+	assert_false(uni_pace_limited(line, sizeof(line), &m, &st));
+	st.ticks = 4000;
+	st.skipped = 6000;
+	st.busy_ns = 4000 * 50000ull;
+	assert_true(uni_pace_limited(line, sizeof(line), &m, &st));
+	assert_string_equal(line,
+		"asked for 5000 samples a second, got 2000: the sampler got no CPU of the host in "
+		"time");
+	st.busy_ns = 4000 * 400000ull;
+	assert_true(uni_pace_limited(line, sizeof(line), &m, &st));
+	assert_non_null(strstr(line, "got 2000: each took 400 us"));
+	st.throttled = 5000;
+	assert_true(uni_pace_limited(line, sizeof(line), &m, &st));
+	assert_non_null(strstr(line, "got 2000: more would pause the guest for more than 5 % of "));
+	memcpy(m.method, "bpf", 4); /* takes samples in time, or not at all */
+	assert_false(uni_pace_limited(line, sizeof(line), &m, &st));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(options_become_settings),
+		cmocka_unit_test(the_limit_is_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
