@@ -45,7 +45,7 @@ void uni_pace_apply(const struct uni_pace *p, struct uni_sampler_cfg *cfg)
 	cfg->hurry = p->sched == NULL || strcmp(p->sched, "fifo") == 0;
 }
 
-/* Of more than half of the missed deadlines, why they were. */
+/* Why more than half of the missed deadlines were missed. */
 static void find_limit(char *ret, size_t cap, const struct uni_record_stats *st, double period_us)
 {
 	uint64_t served = st->ticks + st->failed;

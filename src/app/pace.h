@@ -24,9 +24,8 @@ struct uni_pace {
 			NULL, NULL },                                                           \
 	{                                                                                       \
 		0, "sched", UNI_OPT_STR, &(p).sched, "fifo|other",                              \
-			"scheduling class of the thread that pauses guests: fifo is before "    \
-			"all normal threads, so that a paused guest does not wait for a CPU "   \
-			"(default fifo where permitted)",                                       \
+			"scheduling class of the thread that pauses guests; with fifo a "       \
+			"paused guest waits for no CPU (default fifo where permitted)",         \
 			"fifo other", NULL                                                      \
 	}
 

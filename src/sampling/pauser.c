@@ -52,7 +52,7 @@ static void look_out(struct uni_pauser *s, uint64_t now_ns, uint64_t deadline_ns
 }
 
 /*
- * Where naps are too long, waits without one, but not before all other threads. The guest may want
+ * If naps are too long, waits without one, but not before all other threads. The guest may want
  * this CPU, so this is done only if it may be paused without limit. False: a nap will do.
  */
 static bool wait_awake(struct uni_pauser *s, uint64_t deadline_ns, uint64_t now_ns)

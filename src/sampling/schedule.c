@@ -55,7 +55,7 @@ static double random_at(const struct uni_sched *s, uint64_t k)
 
 /*
  * The place of slot k's deadline in its slot. Those of even slots are independent of each other. An
- * odd one keeps half a period to both neighbours, and is evenly distributed, too: for each pair of
+ * odd one keeps half a period to both neighbours, and is evenly distributed, too. For each pair of
  * halves that hold its neighbours, either its half is chosen, or both are equally likely.
  */
 static double place_in_slot(const struct uni_sched *s, uint64_t k)

@@ -164,8 +164,8 @@ static void names_and_filters(void **state)
 	folds_to(p,
 		(struct uni_build_opts){ .filter = { .guest = -1,
 						 .vcpu = 0,
-						 .from_ns = 10 * UNI_NSEC_PER_MSEC,
-						 .to_ns = 30 * UNI_NSEC_PER_MSEC },
+						 .from_ns = T0 + 10 * UNI_NSEC_PER_MSEC,
+						 .to_ns = T0 + 30 * UNI_NSEC_PER_MSEC },
 			.naming.addresses = true },
 		"0xffffffff80001025 1\n");
 }

@@ -134,7 +134,7 @@ static void samples_after_delays_are_not_too_many(void **state)
 	assert_in_range(nr[1], 19500, 21900);
 }
 
-/* What takes longer than a period is done as often as it can be, and no delay is kept for ever. */
+/* Samples that take longer than a period are as many as can be, and no delay is kept for ever. */
 static void too_many_are_as_many_as_can_be(void **state)
 {
 	uint64_t now = START, nr = 0, skipped, throttled;

@@ -55,7 +55,7 @@ static unsigned saved_index(const struct uni_arch *arch, unsigned reg)
 	static const uint8_t saved[UNI_BPF_SAVED] = { 3, 12, 13, 14, 15 }; /* DWARF's numbers */
 	unsigned i = 0;
 
-	while (i < UNI_BPF_SAVED && (arch != &uni_arch_x86_64 || saved[i] != reg))
+	while (i < UNI_BPF_SAVED && ((arch->callee_saved >> reg & 1) == 0 || saved[i] != reg))
 		i++;
 	return i;
 }
