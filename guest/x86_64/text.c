@@ -23,6 +23,8 @@
 #define SMAP	 (1u << 21)
 #define PKE	 (1u << 22)
 #define PKS	 (1u << 24)
+#define DEVICES	 0xa0000u /* of a PC: from here to LOW_END, below all other RAM */
+#define LOW_END	 0x100000u
 #define REGS	 6 /* general registers for arguments */
 
 void uni_trace_entry_text(void);
@@ -85,7 +87,7 @@ static int is_mapped(uint64_t at)
 	}
 	page = ((uint64_t)1 << (3 + 9 * level)) - 1;
 	page = (pte & ADDRESS & ~page) | (at & page);
-	return page < memory.size && is_open(cr4, pte, user);
+	return page < memory.size && (page < DEVICES || page >= LOW_END) && is_open(cr4, pte, user);
 }
 
 /* The number of bytes at `at`, up to `size`, that can be read. Stops at the end of the page. */
@@ -143,9 +145,11 @@ static void add_piece(struct uni_trace_piece *p, const uint64_t *arg, unsigned i
 	p[1] = (struct uni_trace_piece){ (const void *)arg[i], (uint32_t)n };
 }
 
-static const struct uni_trace_text_rule *rule_of(uint32_t function)
+/* A copy, as the host may change the rule meanwhile. No such rule: no arguments. */
+static struct uni_trace_text_rule rule_of(uint32_t function)
 {
-	const struct uni_trace_text_rule *all = (const void *)(rules + 1);
+	const volatile struct uni_trace_text_rule *all = (const void *)(rules + 1);
+	struct uni_trace_text_rule none = { 0 };
 	uint32_t low = 0, high = *(const volatile uint32_t *)&rules->nr;
 
 	if (high > rules->room)
@@ -154,13 +158,13 @@ static const struct uni_trace_text_rule *rule_of(uint32_t function)
 		uint32_t middle = low + (high - low) / 2;
 
 		if (all[middle].function == function)
-			return &all[middle];
+			return all[middle];
 		if (all[middle].function < function)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return (void *)0;
+	return none;
 }
 
 /* As an entry with arguments; between the registers and the function are the texts. */
@@ -168,21 +172,19 @@ void uni_trace_slow_text(const struct saved *s)
 {
 	const uint64_t arg[REGS] = { s->rdi, s->rsi, s->rdx, s->rcx, s->r8, s->r9 };
 	const uint64_t function = (uint32_t)(s->r11 - 5);
-	const struct uni_trace_text_rule *r = rule_of((uint32_t)function);
+	const struct uni_trace_text_rule r = rule_of((uint32_t)function);
 	unsigned class = *(volatile uint32_t *)&uni_trace_head.control.mode == UNI_TRACE_FUNCTION
 				 ? UNI_TRACE_CLASS_CALL_ARGS
 				 : UNI_TRACE_CLASS_ENTRY_ARGS;
 	struct uni_trace_piece piece[2 * REGS + 2];
 	uint64_t head[REGS];
-	unsigned nr = 1, most = 0;
+	unsigned nr = 1, most = r.bytes < UNI_TRACE_TEXT_MAX ? r.bytes : UNI_TRACE_TEXT_MAX;
 
 	piece[0] = (struct uni_trace_piece){ arg, sizeof(arg) };
-	if (r)
-		most = r->bytes < UNI_TRACE_TEXT_MAX ? r->bytes : UNI_TRACE_TEXT_MAX;
-	for (unsigned i = 0; r && i < REGS; i++) {
-		if (!((r->arguments | r->buffers) & 1u << i) || !arg[i])
+	for (unsigned i = 0; i < REGS; i++) {
+		if (!((r.arguments | r.buffers) & 1u << i) || !arg[i])
 			continue;
-		add_piece(&piece[nr], arg, i, most, r->buffers >> i & 1, &head[i]);
+		add_piece(&piece[nr], arg, i, most, r.buffers >> i & 1, &head[i]);
 		nr += 2;
 	}
 	piece[nr++] = (struct uni_trace_piece){ &function, sizeof(function) };

@@ -245,7 +245,7 @@ static int add_exact_calls(struct uni_annotating *x, const struct uni_exact *e)
 	if (v == NULL)
 		return -UNI_ENOMEM;
 	for (uint32_t i = 0; i < nr; i++)
-		v[i] = (struct call){ .addr = function[node[i].function].start,
+		v[i] = (struct call){ .addr = function[node[i].function].start - x->a.bias,
 			.parent = node[i].parent,
 			.calls = node[i].calls,
 			.self = (double)node[i].insns,

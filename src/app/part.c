@@ -24,8 +24,12 @@ int uni_part_check(const struct uni_part *p, struct uni_err *err)
 void uni_part_window(
 	const struct uni_part *p, uint64_t begin_ns, uint64_t *from_ret, uint64_t *to_ret)
 {
-	*from_ret = p->from > 0 ? begin_ns + (uint64_t)(p->from * 1e9) : 0;
-	*to_ret = p->to_given ? begin_ns + uni_max((uint64_t)(p->to * 1e9), (uint64_t)1) : 0;
+	const uint64_t most = UINT64_MAX - begin_ns; /* a file gives it */
+
+	*from_ret = p->from > 0 ? begin_ns + uni_min((uint64_t)(p->from * 1e9), most) : 0;
+	*to_ret = p->to_given
+			  ? begin_ns + uni_min(uni_max((uint64_t)(p->to * 1e9), (uint64_t)1), most)
+			  : 0;
 }
 
 static int take_sample(void *ctx, const struct uni_sample *s)

@@ -314,7 +314,7 @@ static int choose_answers(struct input *in, const struct uni_image *img, struct 
 /* "NAME(1:s33)": a function with those of its arguments that point to text. */
 static char *with_texts(const struct input *in, const char *name)
 {
-	const uint64_t most = uni_min(in->a->string_max + 1, (uint64_t)UNI_TRACE_TEXT_MAX);
+	const uint64_t most = uni_min(in->a->string_max, (uint64_t)UNI_TRACE_TEXT_MAX - 1) + 1;
 	struct uni_strbuf b;
 	bool other;
 	const struct uni_sysc_def *def = uni_sysc_of_function(&in->prefixes, name, &other);

@@ -100,7 +100,7 @@ int uni_door_openat(int dir, const char *path, int flags, mode_t mode)
 	struct uni_door_request q = {
 		.op = UNI_DOOR_OPEN, .flags = flags | O_NONBLOCK, .mode = mode
 	};
-	struct uni_door_reply reply;
+	struct uni_door_reply reply = { 0 };
 	bool waits = (flags & (O_NONBLOCK | O_PATH)) == 0;
 	int fd;
 
@@ -127,7 +127,7 @@ DIR *uni_door_opendir(const char *path)
 int uni_door_fstatat(int dir, const char *path, struct stat *ret, int flags)
 {
 	struct uni_door_request q = { .op = UNI_DOOR_STAT, .flags = flags };
-	struct uni_door_reply reply;
+	struct uni_door_reply reply = { 0 };
 	int r;
 
 	if (dir == AT_FDCWD && uni_observer_has(path))
@@ -143,7 +143,7 @@ int uni_door_fstatat(int dir, const char *path, struct stat *ret, int flags)
 int uni_door_access(const char *path, int mode)
 {
 	struct uni_door_request q = { .op = UNI_DOOR_ACCESS, .mode = (uint32_t)mode };
-	struct uni_door_reply reply;
+	struct uni_door_reply reply = { 0 };
 
 	if (uni_observer_has(path))
 		return uni_observer_access(path);
@@ -153,7 +153,7 @@ int uni_door_access(const char *path, int mode)
 ssize_t uni_door_readlinkat(int dir, const char *path, char *buf, size_t cap)
 {
 	struct uni_door_request q = { .op = UNI_DOOR_READLINK };
-	struct uni_door_reply reply;
+	struct uni_door_reply reply = { 0 };
 	int r;
 
 	if (dir == AT_FDCWD ? uni_observer_has(path) : uni_observer_lists(dir))
@@ -172,7 +172,7 @@ ssize_t uni_door_readlinkat(int dir, const char *path, char *buf, size_t cap)
 int uni_door_mkdirat(int dir, const char *path, mode_t mode)
 {
 	struct uni_door_request q = { .op = UNI_DOOR_MKDIR, .mode = mode };
-	struct uni_door_reply reply;
+	struct uni_door_reply reply = { 0 };
 
 	return is_asked(dir) ? ask_opener(&q, dir, path, &reply) : mkdirat(dir, path, mode);
 }
@@ -180,7 +180,7 @@ int uni_door_mkdirat(int dir, const char *path, mode_t mode)
 int uni_door_unlinkat(int dir, const char *path, int flags)
 {
 	struct uni_door_request q = { .op = UNI_DOOR_UNLINK, .flags = flags };
-	struct uni_door_reply reply;
+	struct uni_door_reply reply = { 0 };
 
 	return is_asked(dir) ? ask_opener(&q, dir, path, &reply) : unlinkat(dir, path, flags);
 }
@@ -188,7 +188,7 @@ int uni_door_unlinkat(int dir, const char *path, int flags)
 int uni_door_renameat(int dir, const char *from, const char *to)
 {
 	struct uni_door_request q = { .op = UNI_DOOR_RENAME };
-	struct uni_door_reply reply;
+	struct uni_door_reply reply = { 0 };
 
 	if (!is_asked(dir))
 		return renameat(dir, from, dir, to);
@@ -203,7 +203,7 @@ int uni_door_renameat(int dir, const char *from, const char *to)
 int uni_door_fchmod(int fd, mode_t mode)
 {
 	struct uni_door_request q = { .op = UNI_DOOR_CHMOD, .mode = mode };
-	struct uni_door_reply reply;
+	struct uni_door_reply reply = { 0 };
 
 	return is_asked(fd) ? ask_opener(&q, fd, "", &reply) : fchmod(fd, mode);
 }

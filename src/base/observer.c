@@ -68,7 +68,7 @@ static int ask_observer(
 int uni_observer_open(const char *path, int flags)
 {
 	struct uni_observe_request q = { .op = UNI_OBSERVE_OPEN };
-	struct uni_observe_reply reply;
+	struct uni_observe_reply reply = { 0 };
 	int fd;
 
 	if ((flags & O_ACCMODE) != O_RDONLY) {
@@ -84,7 +84,7 @@ int uni_observer_open(const char *path, int flags)
 int uni_observer_stat(const char *path, struct stat *ret)
 {
 	struct uni_observe_request q = { .op = UNI_OBSERVE_STAT };
-	struct uni_observe_reply reply;
+	struct uni_observe_reply reply = { 0 };
 	int r = ask_observer(&q, -1, path, &reply);
 
 	if (r == 0)
@@ -95,7 +95,7 @@ int uni_observer_stat(const char *path, struct stat *ret)
 int uni_observer_access(const char *path)
 {
 	struct uni_observe_request q = { .op = UNI_OBSERVE_ACCESS };
-	struct uni_observe_reply reply;
+	struct uni_observe_reply reply = { 0 };
 
 	return ask_observer(&q, -1, path, &reply);
 }
@@ -111,7 +111,7 @@ static size_t take_text(const struct uni_observe_reply *reply, char *buf, size_t
 ssize_t uni_observer_readlink(int dir, const char *path, char *buf, size_t cap)
 {
 	struct uni_observe_request q = { .op = UNI_OBSERVE_READLINK };
-	struct uni_observe_reply reply;
+	struct uni_observe_reply reply = { 0 };
 
 	if (ask_observer(&q, dir == AT_FDCWD ? -1 : dir, path, &reply) < 0)
 		return -1;
@@ -121,7 +121,7 @@ ssize_t uni_observer_readlink(int dir, const char *path, char *buf, size_t cap)
 int uni_observer_read(const char *path, char *buf, size_t cap)
 {
 	struct uni_observe_request q = { .op = UNI_OBSERVE_READ };
-	struct uni_observe_reply reply;
+	struct uni_observe_reply reply = { 0 };
 	size_t len;
 
 	if (ask_observer(&q, -1, path, &reply) < 0)
@@ -134,7 +134,7 @@ int uni_observer_read(const char *path, char *buf, size_t cap)
 int uni_observer_perf_event(struct perf_event_attr *attr, int tid)
 {
 	struct uni_observe_request q = { .op = UNI_OBSERVE_EVENT, .tid = tid, .attr = *attr };
-	struct uni_observe_reply reply;
+	struct uni_observe_reply reply = { 0 };
 
 	if (observer < 0)
 		return (int)syscall(SYS_perf_event_open, attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
@@ -144,7 +144,7 @@ int uni_observer_perf_event(struct perf_event_attr *attr, int tid)
 int uni_observer_map_create(const struct uni_observer_map *map)
 {
 	struct uni_observe_request q = { .op = UNI_OBSERVE_MAP, .map = *map };
-	struct uni_observe_reply reply;
+	struct uni_observe_reply reply = { 0 };
 
 	return observer < 0 ? uni_observe_make_map(map) : ask_observer(&q, -1, "", &reply);
 }

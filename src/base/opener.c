@@ -32,6 +32,7 @@ static int do_request(const struct uni_door_request *q, int fd, struct uni_door_
 	case UNI_DOOR_UNLINK:
 		return unlinkat(dir, q->path, q->flags);
 	case UNI_DOOR_RENAME:
+		errno = EBADF;
 		return fd >= 0 ? renameat(fd, q->path, fd, q->to) : -1;
 	case UNI_DOOR_CHMOD:
 		return fchmod(fd, q->mode & 0777);

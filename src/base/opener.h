@@ -35,7 +35,11 @@ struct uni_opener_job {
 	int parent;    /* the worker's process */
 };
 /* The program's argument, in the order above. */
-#define UNI_OPENER_JOB "%d %" PRIu64 " %d %d %d %d %d"
+#define UNI_OPENER_JOB "%zu %d %" PRIu64 " %d %d %d %d %d"
+/* The first number: both programs are of one build, or at least have the same requests. */
+#define UNI_OPENER_VERSION                                                 \
+	(sizeof(struct uni_door_request) + sizeof(struct uni_door_reply) + \
+		sizeof(struct uni_observe_request) + sizeof(struct uni_observe_reply))
 
 /* Gives up what the job does not need, and serves requests until the worker is gone. */
 _Noreturn void uni_opener_run(const struct uni_opener_job *job);

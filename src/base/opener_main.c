@@ -20,6 +20,12 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	at = argv[1];
+	if ((size_t)take_number(&at) != UNI_OPENER_VERSION) {
+		(void)fputs("uniscope-opener: this is of another version than uniscope: start it "
+			    "again\n",
+			stderr);
+		return 2;
+	}
 	job.kind = (enum uni_opener_kind)take_number(&at);
 	job.caps = strtoull(at, &at, 10);
 	job.pid = take_number(&at);

@@ -45,7 +45,13 @@ static int keep_only(struct uni_opener_job *job)
 	return close_range(STDERR_FILENO + 1, ~0u, 0);
 }
 
-/* Whoever may change the program must be one who may change this one. */
+static bool is_as_safe(const struct stat *st, const struct stat *own)
+{
+	return (st->st_uid == 0 || st->st_uid == own->st_uid) &&
+	       (st->st_mode & 022 & ~own->st_mode) == 0;
+}
+
+/* Whoever may change the program, or put another one there, must be one who may change this one. */
 static int open_program(void)
 {
 	static const char *const places[] = { "", "../libexec/uniscope/" };
@@ -58,13 +64,14 @@ static int open_program(void)
 	exe[len] = '\0';
 	*(strrchr(exe, '/') + 1) = '\0';
 	for (size_t i = 0; i < uni_array_len(places); i++) {
-		_cleanup_close_ int fd = -1;
+		_cleanup_close_ int dir = -1, fd = -1;
 
-		(void)snprintf(path, sizeof(path), "%s%s" UNI_OPENER_PROGRAM, exe, places[i]);
-		fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-		if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-			(st.st_uid == 0 || st.st_uid == own.st_uid) &&
-			(st.st_mode & 022 & ~own.st_mode) == 0)
+		(void)snprintf(path, sizeof(path), "%s%s", exe, places[i]);
+		dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (dir < 0 || fstat(dir, &st) != 0 || !is_as_safe(&st, &own))
+			continue;
+		fd = openat(dir, UNI_OPENER_PROGRAM, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && is_as_safe(&st, &own))
 			return uni_take_fd(&fd);
 	}
 	return -1;
@@ -83,8 +90,8 @@ static void execute_program(const struct uni_opener_job *job)
 	struct uni_err err = { 0 };
 	int fd = open_program();
 
-	(void)snprintf(text, sizeof(text), UNI_OPENER_JOB, (int)job->kind, job->caps, job->pid,
-		job->rules, job->socket, job->ready, job->parent);
+	(void)snprintf(text, sizeof(text), UNI_OPENER_JOB, UNI_OPENER_VERSION, (int)job->kind,
+		job->caps, job->pid, job->rules, job->socket, job->ready, job->parent);
 	if (fd < 0 || uni_caps_keep(job->caps, true, &err) != 0)
 		return;
 	keep_on_exec(job->rules);
@@ -120,6 +127,7 @@ int uni_side_begin(struct uni_opener_job *job, int *fd_ret, struct uni_err *err)
 {
 	int pair[2] = { -1, -1 }, ready[2] = { -1, -1 };
 	pid_t pid = -1;
+	ssize_t n;
 	bool ok;
 	char c;
 
@@ -144,7 +152,10 @@ int uni_side_begin(struct uni_opener_job *job, int *fd_ret, struct uni_err *err)
 	}
 	(void)close(pair[1]);
 	(void)close(ready[1]);
-	ok = read(ready[0], &c, 1) == 1;
+	do
+		n = read(ready[0], &c, 1);
+	while (n < 0 && errno == EINTR);
+	ok = n == 1;
 	(void)close(ready[0]);
 	if (ok)
 		*fd_ret = pair[0];

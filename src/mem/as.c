@@ -177,6 +177,9 @@ static int fetch_physical(struct uni_as *as, uint64_t gpa, void *buf, size_t len
 	as->stats.bytes += (uint32_t)len;
 	as->stats.reads++;
 	rc = uni_gmem_read(as->m, uni_gpa_of(gpa), buf, len);
+	/* Nothing was copied. A granule that is there in part fails each time it is asked for. */
+	if (rc == -UNI_EFAULT || rc == -UNI_ERANGE)
+		as->stats.bytes -= (uint32_t)len;
 	return rc == -UNI_ERANGE ? -UNI_EFAULT : rc;
 }
 

@@ -135,7 +135,8 @@ static void mark_live_frames(struct uni_rawstack *r, struct uni_chain *c)
 		sure.stepper[nr].ops = NULL;
 	r->only_copy = true;
 	uni_unwind(&sure, r->as, &r->raw->regs, &r->sure);
-	if (c->stop == r->sure.stop && c->nr == r->sure.nr)
+	if (c->stop == r->sure.stop && c->nr == r->sure.nr &&
+		memcmp(c->pc, r->sure.pc, c->nr * sizeof(c->pc[0])) == 0)
 		return;
 	first = r->sure.nr;
 	if (c->nr > UNI_CHAIN_INNER && (c->flags[UNI_CHAIN_INNER] & UNI_FRAME_GAP) != 0)

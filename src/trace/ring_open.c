@@ -96,9 +96,12 @@ int uni_ring_open(const struct uni_ring_source *source, uint64_t head, struct un
 	struct uni_ring *r;
 	int rc;
 
-	/* Twice: a guest that boots tells first the number of its CPUs, then that it is final. */
-	if (source->read(source->ctx, head, &h, UNI_TRACE_HEAD_OLD) != 0 ||
-		source->read(source->ctx, head, &h, UNI_TRACE_HEAD_OLD) != 0)
+	rc = source->read(source->ctx, head, &h, UNI_TRACE_HEAD_OLD);
+	/* Once more: a guest that boots tells first the number of its CPUs, then that it is final.
+	 */
+	if (rc == 0)
+		rc = source->read(source->ctx, head, &h, UNI_TRACE_HEAD_OLD);
+	if (rc != 0)
 		return uni_err_set(err, UNI_EFAULT,
 			"the guest's uni_trace_head at %#llx cannot be read",
 			(unsigned long long)head);

@@ -6,6 +6,8 @@
 #include "unwind/expr.h"
 #include "unwind/unwind.h"
 
+#define RED_ZONE 128u /* System V psABI 3.2.2 */
+
 struct frame {
 	const struct uni_unwinder *u;
 	const struct uni_cfi_table *t;
@@ -39,6 +41,16 @@ static int find_cfa(struct frame *f)
 	return 0;
 }
 
+/*
+ * Behind the pops of an epilogue, rows still name the words below the stack pointer. If these
+ * cannot be read: the register has its value back.
+ */
+static bool was_taken_back(const struct frame *f, uint64_t at, unsigned reg, uint64_t *ret)
+{
+	return reg != f->u->arch->pc_reg && f->regs->sp_valid && f->regs->sp - at - 1 < RED_ZONE &&
+	       uni_cfi_register(f->u->arch, f->regs, reg, ret);
+}
+
 /* A register of the caller; `reg` is its number. -UNI_EINVAL: it is lost. */
 static int register_value(
 	const struct frame *f, const struct uni_cfi_val *v, unsigned reg, uint64_t *ret)
@@ -50,7 +62,8 @@ static int register_value(
 	case UNI_CFI_SAME:
 		return uni_cfi_register(f->u->arch, f->regs, reg, ret) ? 0 : -UNI_EINVAL;
 	case UNI_CFI_AT_CFA:
-		return uni_as_read_u64(f->as, uni_gva_of(at), ret);
+		rc = uni_as_read_u64(f->as, uni_gva_of(at), ret);
+		return rc == -UNI_EFAULT && was_taken_back(f, at, reg, ret) ? 0 : rc;
 	case UNI_CFI_IS_CFA:
 		*ret = at;
 		return 0;

@@ -50,6 +50,7 @@ as_callgrind() {
 
 # Functions that call nothing, that call themselves, and that call by a pointer.
 annotated() {
+	elf=$BUILD/lab/exact-gcc-nofp.elf # the last of the known ones
 	set --
 	for f in exact_fib exact_ack exact_graph exact_choose exact_node_3 exact_node_6; do
 		"$U" annotate --json "$T/k.uniscope" $f >"$T/a-$f.json" || return 1

@@ -54,6 +54,7 @@ CLONE = re.compile(r'\.(constprop|isra|part|cold|lto_priv|llvm)(\.\d+)*$')
 
 
 HELD, UNDECIDED, FAILED = 0, 1, 2  # by weight
+LATE_BOOKS_S = 0.4
 STATUS = {HELD: 0, FAILED: 1, UNDECIDED: 3}
 VERDICT = {HELD: 'held', FAILED: 'DID NOT HOLD', UNDECIDED: 'UNDECIDED: more samples are needed'}
 
@@ -400,8 +401,10 @@ def judge_rate(nr, truth, rules, out):
         raise BadInput('--rate: the guest does not say how fast its clock is')
     want = rules.rate * truth.cycles / truth.tsc_hz
     ok = abs(nr - want) <= rules.rate_off * want + 2
+    # At both ends a busy host may have had the vCPU elsewhere, so that its books are late. A longer recording decides.
+    late = not ok and abs(nr - want) <= rules.rate * LATE_BOOKS_S
     print('deadlines: %d, by the guest\'s clock %.0f: %s' % (nr, want, 'ok' if ok else 'BAD'), file=out)
-    return HELD if ok else FAILED
+    return HELD if ok else UNDECIDED if late else FAILED
 
 
 def judge(stacks, truth, graph, taken, rules, out=sys.stdout):

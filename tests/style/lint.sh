@@ -96,7 +96,7 @@ cppcheck)
 	cppcheck -j 2 --project="$build/compile_commands.json" "$@" \
 		--cppcheck-build-dir="$build/cppcheck" --enable=warning,performance,portability \
 		--inline-suppr --suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches \
-		--suppress=toomanyconfigs --suppress=memleak --error-exitcode=1 --quiet 2>&1 || exit 1
+		--suppress=toomanyconfigs --suppress=memleak --suppress="*:/usr/include/*" --error-exitcode=1 --quiet 2>&1 || exit 1
 	;;
 esac
 echo "$tool: clean"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The process that listens at an address, by the kernel's tables: IPv4, IPv6, and IPv4 by a socket of IPv6. */
+/* The process that listens at an address, by the kernel's tables: IPv4, IPv6, and IPv4 by a socket
+ * of IPv6. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -23,7 +23,7 @@
 #include "backend/proc/record.h"
 #include "backend/vmm/proc.h"
 
-#define STACK_BYTES    16384u
+#define STACK_BYTES    32768u
 #define RING_PAGES_MIN 16u
 #define RING_PAGES_MAX 1024u
 #define RING_NS	       (1000 * UNI_NSEC_PER_MSEC) /* how late a reader may be */

@@ -20,7 +20,7 @@
  * moved it.
  */
 #define UNI_WINDOW_WORDS 64
-#define UNI_WINDOWS_MAX	 4096 /* loaded for one chain: a guest's stacks decide how many it takes */
+#define UNI_WINDOWS_MAX	 1024 /* loaded for one chain: a guest's stacks decide how many it takes */
 
 /* The working data of a program, too large for its stack. One for each CPU and kind of program. */
 struct uni_bpf_scratch {
