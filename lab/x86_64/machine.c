@@ -16,13 +16,29 @@ struct uni_trace_cpu *lab_trace_cpu(unsigned cpu)
 	return (struct uni_trace_cpu *)lab_cpus[cpu].trace;
 }
 
-static uint16_t pit_read(void)
+/* The counter, and the time when it was latched: the best of some tries, as the host may be
+ * elsewhere between two instructions. */
+static uint16_t pit_read(uint64_t *tsc_ret)
 {
-	uint8_t lo;
+	uint64_t best = ~0ULL;
+	uint16_t counter = 0;
 
-	lab_outb(PIT_COMMAND, 0x00); /* latch counter 0 */
-	lo = lab_inb(PIT_COUNTER);
-	return (uint16_t)(lo | lab_inb(PIT_COUNTER) << 8);
+	for (unsigned i = 0; i < 8; i++) {
+		uint64_t before = lab_tsc(), took;
+		uint8_t lo;
+		uint16_t now;
+
+		lab_outb(PIT_COMMAND, 0x00); /* latch counter 0 */
+		took = lab_tsc() - before;
+		lo = lab_inb(PIT_COUNTER);
+		now = (uint16_t)(lo | lab_inb(PIT_COUNTER) << 8);
+		if (took >= best)
+			continue;
+		best = took;
+		counter = now;
+		*tsc_ret = before + took / 2;
+	}
+	return counter;
 }
 
 /* Counter 0 counts down from 65536 every 54.9 ms; look at it for 20 ms. */
@@ -30,16 +46,14 @@ void lab_tsc_calibrate(void)
 {
 	const uint16_t want = PIT_HZ / 50;
 	uint16_t first, ticks = 0;
-	uint64_t start, end;
+	uint64_t start = 0, end = 0;
 
 	lab_outb(PIT_COMMAND, 0x34); /* counter 0, low then high byte, rate generator */
 	lab_outb(PIT_COUNTER, 0);
 	lab_outb(PIT_COUNTER, 0);
-	first = pit_read();
-	start = end = lab_tsc();
+	first = pit_read(&start);
 	for (unsigned turn = 0; ticks < want; turn++) {
-		ticks = (uint16_t)(first - pit_read());
-		end = lab_tsc();
+		ticks = (uint16_t)(first - pit_read(&end));
 		if (turn > 1000 && !ticks)
 			return; /* no PIT: tsc_hz stays 0 */
 	}
