@@ -327,14 +327,15 @@ static void say_worst(const struct run *run)
 	for (size_t i = 0; i < run->nr; i++) {
 		const struct uni_sampler_job *job = &run->job[i];
 
+		if (job->rc != 0)
+			continue;
 		job->t->ops->info(job->t, &info);
-		if (job->rc == 0 && job->end == UNI_END_GONE && info.ended[0] != '\0')
-			uni_note("%s" UNI_SUMMARY_KEPT, info.ended);
-		if (job->rc == 0)
-			say_halted(run, i);
-		if (job->rc == 0 &&
-			uni_quality_elsewhere(elsewhere, &run->part[i].meta, &job->stats))
+		if (uni_quality_elsewhere(elsewhere, &run->part[i].meta, &job->stats))
 			uni_note("%s", elsewhere);
+		say_halted(run, i);
+		/* `serve` shows the last line. */
+		if (job->end == UNI_END_GONE && info.ended[0] != '\0')
+			uni_note("%s" UNI_SUMMARY_KEPT, info.ended);
 	}
 }
 

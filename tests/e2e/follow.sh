@@ -37,7 +37,7 @@ qmp() { # NUMBER COMMAND [ARGUMENTS]
 }
 
 follow() { # WAY
-	rm -rf "$T/f.uniscope"
+	rm -rf "$T/f.uniscope" "$T/out"
 	"$U" record "$name" --follow -d 0 --method "$1" -o "$T/f.uniscope" >"$T/out" 2>&1 &
 	run=$!
 	wait_for 60 test -s "$T/f.uniscope/guest-0/samples-vcpu0"

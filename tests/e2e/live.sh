@@ -240,6 +240,7 @@ rm -rf "$T"/exec*.uniscope
 mkfifo "$T/now"
 sh -c 'read -r _ <"$0"; exec "$@"' "$T/now" "$process" loop=1 >"$T/out" 2>&1 </dev/null &
 guest=$!
+wait_for 60 grep -q 'read -r' "/proc/$guest/cmdline" # it is that shell, and not this one before it
 check 'a process that will execute a program is served' start_server "proc:pid=$guest" -o "$T/exec.uniscope"
 executed() { said | grep -q "\"said\":\"process $guest runs another program now (deep-"; }
 check 'and recorded' wait_for 60 state recording '"samples"'

@@ -105,6 +105,7 @@ done
 
 lines() {
 	begin || return 1
+	rm -f "$T/top"
 	"$U" top "$target" -e "$T/names" --batch --json --count 0 -i 0.5 >"$T/top" 2>"$T/log" &
 	watcher=$!
 	wait_for test -s "$T/top" && plug && wait_for two_lines

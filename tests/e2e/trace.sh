@@ -93,6 +93,7 @@ as_before() {
 guarded() {
 	code "$T/before" || return 1
 	for _ in $(seq "${KILLS:-2}"); do
+		rm -f "$T/said"
 		"$U" trace record "$target" -e "$elf" -d 0 --filter 'traced_*' -o "$T/k.uniscope" --overwrite \
 			2>"$T/said" &
 		recorder=$!

@@ -72,6 +72,7 @@ at_reset() { # ACCEL
 	target=kvm:pid=$guest
 	[ "$1" = tcg ] && target=gdb:unix=$T/gdb
 	wait_for 60 test -S "$T/gdb" && wait_for 60 test -S "$T/qmp" || return 1
+	rm -f "$T/said"
 	timeout 300 "$U" trace start "$target" -e "$plain" --filter 'traced_*' 2>"$T/said" &
 	starter=$!
 	wait_for 60 grep -q 'waiting until the guest runs' "$T/said" || { cat "$T/said"; kill "$starter"; return 1; }

@@ -305,6 +305,7 @@ of_the_dead() {
 # A guest that is killed while its calls are recorded: what its open sub-buffer held, and was seen, is kept.
 killed() {
 	boot_waiting "$accel" 1 "$image" 'rounds=5 ring=256' || return 1
+	rm -f "$T/err"
 	timeout 200 "$U" trace record "$target" -e "$image" --filter 'traced_*' -o "$T/s.uniscope" \
 		--overwrite 2>"$T/err" &
 	recorder=$!

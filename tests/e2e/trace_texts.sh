@@ -42,6 +42,7 @@ begin() {
 
 record() { # ARGUMENT...: of trace record
 	begin || return 1
+	rm -f "$T/said"
 	"$U" trace record "proc:pid=$pid" -d 0 -o "$T/s.uniscope" --overwrite "$@" 2>"$T/said" &
 	tracer=$!
 	wait_for grep -q 'functions at .* places are traced' "$T/said" || { cat "$T/said"; return 1; }

@@ -3,7 +3,7 @@
 """House rules that a compiler does not check. usage: check.py RULE SOURCE_ROOT
 
 Rules: layers, licence, banned, ranges, size, leaks, markers, docs, xen, files, tables, names,
-english. Prints each offence and exits 1, or a closing line that says how much was looked at."""
+english, waits. Prints each offence and exits 1, or a closing line that says how much was looked at."""
 import pathlib
 import re
 import subprocess
@@ -288,9 +288,23 @@ def english(root):
             yield f"{rel}:{line}: {what}: {sentence[:100]}"
 
 
+def waits(root):
+    """A test that waits for a line of a background process removes the file first: the line may be an earlier one's."""
+    for f in tracked(root, "tests/*.sh"):
+        lines = f.read_text().replace("\\\n", "").split("\n")
+        for n, line in enumerate(lines):
+            if not re.search(r"[^&]&\s*$", line):
+                continue
+            for name in re.findall(r'>\s*("\$\w+/[^"]+")', line):
+                waited = re.escape(name)
+                if any(re.search(r"wait_for [^|&]*" + waited, w) for w in lines[n + 1:n + 9]) and not any(
+                        name in w and re.search(r"\brm -r?f|:\s*>", w) for w in lines[max(0, n - 8):n]):
+                    yield f"{f.relative_to(root)}: remove {name} before '{line.strip()[:50]}': the next lines wait for it"
+
+
 def main():
     rules = {f.__name__: f for f in (layers, licence, banned, ranges, size, leaks, markers, docs, xen, files, tables, names,
-                                      english)}
+                                      english, waits)}
     if len(sys.argv) != 3 or sys.argv[1] not in rules:
         sys.exit(__doc__)
     found = list(rules[sys.argv[1]](sys.argv[2]))

@@ -174,5 +174,16 @@ class English(unittest.TestCase):
         self.assertEqual([o[0] for o in self.found("a.md", "Short.\n\nOf it.")], [3])
 
 
+class Waits(unittest.TestCase):
+    def test_stale_file(self):
+        stale = 'record 2>"$T/said" &\nwait_for 60 grep -q begun "$T/said"\n'
+        for head, nr in (("", 1), ('rm -f "$T/other"\n', 1), ('rm -f "$T/said"\n', 0), (': >"$T/said"\n', 0)):
+            with tempfile.TemporaryDirectory() as root:
+                (pathlib.Path(root) / "tests").mkdir()
+                (pathlib.Path(root) / "tests/a.sh").write_text(head + stale)
+                subprocess.run(["git", "init", "-q", root], check=True)
+                self.assertEqual(len(list(check.waits(pathlib.Path(root)))), nr, head)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -28,8 +28,13 @@ def family(pid):
 
 
 def sockets(pid):
+    """None of a process that has ended meanwhile."""
     inodes = set()
-    for fd in os.listdir("/proc/%s/fd" % pid):
+    try:
+        fds = os.listdir("/proc/%s/fd" % pid)
+    except FileNotFoundError:
+        return inodes
+    for fd in fds:
         try:
             m = re.fullmatch(r"socket:\[(\d+)\]", os.readlink("/proc/%s/fd/%s" % (pid, fd)))
         except OSError:

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/door.h"
 #include "base/io.h"
+#include "base/text.h"
 #include "backend/proc/proc.h"
 #include "backend/vmm/proc.h"
 
@@ -61,6 +62,25 @@ static int read_program(int pid, struct uni_proc_program *ret)
 	return 0;
 }
 
+/* The kernel changes the file of a process a little earlier than its name. */
+static void name_program(int pid, size_t cap, char *ret)
+{
+	char path[48], file[4096];
+	const char *base;
+	ssize_t len;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	len = uni_door_readlinkat(AT_FDCWD, path, file, sizeof(file) - 1);
+	if (len <= 0) {
+		uni_vmm_comm(pid, ret, cap);
+		return;
+	}
+	file[len] = '\0';
+	base = strrchr(file, '/');
+	base = base != NULL ? base + 1 : file;
+	(void)uni_text_clean(ret, cap, base, strlen(base));
+}
+
 void uni_proc_program_note(struct uni_proc *p)
 {
 	(void)read_program(p->pid, &p->program);
@@ -88,7 +108,7 @@ bool uni_proc_program_changed(struct uni_proc *p)
 		     now.stack != p->program.stack;
 	if (!p->changed)
 		return false;
-	uni_vmm_comm(p->pid, name, sizeof(name));
+	name_program(p->pid, sizeof(name), name);
 	(void)snprintf(p->info.ended, sizeof(p->info.ended),
 		"process %d runs another program now (%s): record it again to see that", p->pid,
 		name);

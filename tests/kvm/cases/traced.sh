@@ -7,6 +7,7 @@ traced() { # NAME GUEST-OPTION...
 	session=$out/$1.uniscope
 	shift
 	start -1 "$@" trace-traced wait=1 hold=1 rounds=200 ring=512 || return
+	rm -f "$T/said"
 	uniscope trace record "$target" -d 0 --filter 'traced_*' -o "$session" 2>"$T/said" &
 	recorder=$!
 	wait_for 60 grep -q 'places are traced' "$T/said" && printf x >"/tmp/$name.in" && said '^traced: ' 60 &&

@@ -8,7 +8,7 @@ app=trace-traced-gcc-fp where=$out
 tracing() { # SESSION GUEST-OPTION...: a guest that waits, and a recording of its calls; $dom, $pid
 	session=$where/$1.uniscope name=$CASE-$1
 	shift
-	rm -f "/mnt/log/console/guest-$name.log"
+	rm -f "/mnt/log/console/guest-$name.log" "$T/said"
 	dom=$(guest -n "$name" -m 96 "$@" wait=1) && said "$name" '^lab: waiting' 60 || return
 	uniscope trace record "xen:dom=$dom" -d 0 --filter 'traced_*' -o "$session" --overwrite >"$T/said" 2>&1 &
 	pid=$!
