@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""sweep.py UNISCOPE SRCROOT MKSESSION MKTRACE [update]: every command that only reads, with each of its options, says what it said.
+
+tests/golden/sweep/commands lists the commands, said.txt what they print, with their exit status. "update" writes said.txt anew:
+read each change before you commit it. {a|b} in a command stands for one command with each. The commands of a line with && run one
+after the other; @ is a name that no other line uses. A long output is cut, and its hash stands for the rest. TAP: a test for each line of `commands`."""
+import concurrent.futures
+import hashlib
+import itertools
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+UNISCOPE, ROOT, MKSESSION, MKTRACE = (pathlib.Path(word).resolve() for word in sys.argv[1:5])
+UPDATE = sys.argv[5:] == ["update"]
+GOLDEN = ROOT / "tests/golden/sweep"
+LINES, WIDTH = 16, {"  ": 150, "! ": 500}  # of an output that are shown
+LANES = 2
+# Another host, build or day changes this.
+HIDDEN = (
+    (r"uniscope [0-9]+\.[0-9]+\.[0-9]+ \(([0-9a-f]{12}\+?|unknown)\)", "uniscope VERSION"),
+    (r"(?s)(<style>|<script>).*?(</style>|</script>)", r"\1\2"),  # source files of their own
+)
+PLAIN = {"LC_ALL": "C.UTF-8", "TZ": "UTC", "TERM": "dumb", "HOME": "/nonexistent", "PATH": os.environ["PATH"],
+         "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", ""), "UBSAN_OPTIONS": os.environ.get("UBSAN_OPTIONS", "")}
+PLAIN |= {name: value for name, value in os.environ.items() if name.startswith(("UNI_MUTANT", "MALLOC_"))}  # of mutants.py, Meson
+
+
+def make(folder):
+    """All files that the commands read."""
+    tarfile.open(ROOT / "tests/golden/recorded/recorded.tar.xz").extractall(folder)
+    for path in (ROOT / "tests/golden").glob("*.*"):
+        shutil.copy(path, folder)
+    shutil.copytree(ROOT / "fuzz/corpus", folder / "seed")
+    for words in ([MKSESSION, "several.uniscope", "300", "2", "3"], [MKSESSION, "one.uniscope", "200", "1"],
+                  [MKTRACE, "calls.uniscope", "600", "1", "work", "3"], [MKTRACE, "cpus.uniscope", "900", "3", "graph", "5", "40"],
+                  [MKTRACE, "only.uniscope", "300", "2", "function", "7"], [MKTRACE, "light.uniscope", "300", "2", "lite", "9"]):
+        subprocess.run(words, cwd=folder, check=True)
+    for name, text in (("empty.folded", ""), ("bad.folded", "nonsense\n\xff;;; x\n;a 0\na;b -3\na;b 2 \n"),
+                       ("odd.folded", 'a "q";<b>&c;\\d\te 7\nmain;x[1];y\'z 18446744073709551615\n\u00e4;\u4e2d\u6587;\x1b[31mred 3\n'),
+                       ("huge.folded", "a;b 999999999999999\na;c 999999999999999\na 1\n"),
+                       ("before.folded", "main;a;b 40\nmain;a 20\nmain;c 340\n"), ("after.folded", "main;a;b 90\nmain;a 20\nmain;d 290\n")):
+        (folder / name).write_bytes(text.encode())
+    shutil.copytree(folder / "exits.uniscope", folder / "torn.uniscope")
+    for path in sorted((folder / "torn.uniscope/guest-0").glob("samples*"))[:1]:
+        path.write_bytes(path.read_bytes()[:200])
+    shutil.copytree(folder / "graph.uniscope", folder / "nameless.uniscope")
+    for path in (folder / "nameless.uniscope/symbols").glob("*"):
+        path.unlink()
+
+
+def expanded(line):
+    parts = [p[1:-1].split("|") if p.startswith("{") else [p] for p in re.split(r"(\{[^{}]*\})", line)]
+    return [" ".join("".join(words).split()) for words in itertools.product(*parts)]
+
+
+def readable(data, folder):
+    text = data.decode(errors="backslashreplace").replace(str(folder), "FOLDER")
+    for old, new in HIDDEN:
+        text = re.sub(old, new, text)
+    return "".join(c if c == "\n" or c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+
+
+def shown(data, folder, mark):
+    """Its lines, each behind the mark; what is cut is said, with a hash of all."""
+    text = readable(data, folder)
+    lines, width = text.splitlines(), WIDTH[mark]
+    ret = [(mark + line[:width]).rstrip() for line in lines[:LINES]]
+    if len(lines) > LINES or any(len(line) > width for line in lines[:LINES]):
+        ret.append(f"{mark}... {len(lines)} lines, {hashlib.sha256(text.encode()).hexdigest()[:24]}")
+    return ret
+
+
+def say(command, folder):
+    """The output and status of each command of a line."""
+    ret, parts, own = [], command.split(" && "), "made" + hashlib.sha256(command.encode()).hexdigest()[:24]
+    for part in parts:
+        ret += [f"$ {part}"] if len(parts) > 1 else []
+        try:
+            done = subprocess.run([UNISCOPE, *shlex.split(part.replace("@", own))], cwd=folder, env=PLAIN, stdin=subprocess.DEVNULL,
+                                  capture_output=True, timeout=60, check=False)
+            out, said = (data.replace(own.encode(), b"@") for data in (done.stdout, done.stderr))
+            ret += [*shown(out, folder, "  "), *shown(said, folder, "! "), f"= {done.returncode}"]
+        except subprocess.TimeoutExpired:
+            ret.append("= no end")
+    return "\n".join(ret) + "\n"
+
+
+def read_golden():
+    """{command: what it said}"""
+    text = (GOLDEN / "said.txt").read_text()
+    return {part.partition("\n")[0]: part.partition("\n")[2] for part in re.split(r"(?m)^# ", text)[1:]}
+
+
+def difference(old, new):
+    for a, b in itertools.zip_longest(old.splitlines(), new.splitlines(), fillvalue="(nothing)"):
+        if a != b:
+            return f"was: {a}\n# is:  {b}"
+    return None
+
+
+def main():
+    lines = [line for line in (GOLDEN / "commands").read_text().splitlines() if line and not line.startswith("#")]
+    commands = {line: expanded(line) for line in lines}
+    with tempfile.TemporaryDirectory() as name, concurrent.futures.ThreadPoolExecutor(LANES) as pool:
+        folder = pathlib.Path(name).resolve()
+        make(folder)
+        each = [c for some in commands.values() for c in some]
+        said = dict(zip(each, pool.map(lambda c: say(c, folder), each)))
+    if UPDATE:
+        (GOLDEN / "said.txt").write_text("".join(f"# {c}\n{text}\n" for c, text in said.items()))
+    golden = {c: text.removesuffix("\n") for c, text in read_golden().items()}
+    for n, (line, some) in enumerate(commands.items(), 1):
+        wrong = [f"{c}\n# {found}" for c in some if (found := difference(golden.get(c, ""), said[c]))]
+        print(f"{'not ok' if wrong else 'ok'} {n} - {line.replace('#', '')}")
+        for text in wrong[:3]:
+            print("# " + text)
+    unused = sorted(set(golden) - set(said))
+    print(f"{'not ok' if unused else 'ok'} {len(commands) + 1} - each part of said.txt belongs to a command\n1..{len(commands) + 1}")
+
+
+if __name__ == "__main__":
+    main()
