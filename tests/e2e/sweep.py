@@ -43,6 +43,12 @@ def make(folder):
                   [MKTRACE, "calls.uniscope", "600", "1", "work", "3"], [MKTRACE, "cpus.uniscope", "900", "3", "graph", "5", "40"],
                   [MKTRACE, "only.uniscope", "300", "2", "function", "7"], [MKTRACE, "light.uniscope", "300", "2", "lite", "9"]):
         subprocess.run(words, cwd=folder, check=True)
+    for words in ("graph -f nanos -o fg.ftrace", "only -f nanos -o fn.ftrace", "calls -f csv -o calls.csv", "cpus -f nanos -o cpus.ftrace",
+                  "exits -f perf -o exits.perf", "several -f perf -o several.perf", "exits -f speedscope -o exits.speedscope.json",
+                  "calls -f uftrace -o calls.uftrace", "promises -f mirage -o promises.mirage", "exits -f pprof -o exits.pb.gz"):
+        name, *more = words.split()
+        subprocess.run([UNISCOPE, "export", f"{name}.uniscope", *more], cwd=folder, env=PLAIN, timeout=60, check=False,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     for name, text in (("empty.folded", ""), ("bad.folded", "nonsense\n\xff;;; x\n;a 0\na;b -3\na;b 2 \n"),
                        ("odd.folded", 'a "q";<b>&c;\\d\te 7\nmain;x[1];y\'z 18446744073709551615\n\u00e4;\u4e2d\u6587;\x1b[31mred 3\n'),
                        ("huge.folded", "a;b 999999999999999\na;c 999999999999999\na 1\n"),
