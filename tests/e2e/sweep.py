@@ -5,7 +5,9 @@
 tests/golden/sweep/commands lists the commands, said.txt what they print, with their exit status. "update" writes said.txt anew:
 read each change before you commit it. {a|b} in a command stands for one command with each. The commands of a line with && run one
 after the other; @ is a name that no other line uses. A long output is cut, and its hash stands for the rest. TAP: a test for each line of `commands`."""
+import base64
 import concurrent.futures
+import gzip
 import hashlib
 import itertools
 import os
@@ -67,8 +69,15 @@ def expanded(line):
     return [" ".join("".join(words).split()) for words in itertools.product(*parts)]
 
 
+def unpacked(data):
+    """The data, or page, without gzip: another zlib packs in another way."""
+    if data.startswith(b"\x1f\x8b"):
+        return gzip.decompress(data)
+    return re.sub(rb"H4sI[A-Za-z0-9+/=]{20,}", lambda m: gzip.decompress(base64.b64decode(m.group(0))), data)
+
+
 def readable(data, folder):
-    text = data.decode(errors="backslashreplace").replace(str(folder), "FOLDER")
+    text = unpacked(data).decode(errors="backslashreplace").replace(str(folder), "FOLDER")
     for old, new in HIDDEN:
         text = re.sub(old, new, text)
     return "".join(c if c == "\n" or c.isprintable() else f"\\x{ord(c):02x}" for c in text)
