@@ -72,6 +72,30 @@ second_uniscope() {
 	wait $run && [ $status -eq 0 ] && as_before
 }
 
+# `ls` gives no target, because no way would work, and says why.
+unreachable() { # WORDS UNISCOPE...
+	words=$1
+	shift
+	"$@" ls --json >"$T/ls.json" && python3 - "$T/ls.json" "$guest" "$words" <<-'END'
+		import json, sys
+		g = next(g for g in json.load(open(sys.argv[1])) if g['pid'] == int(sys.argv[2]))
+		print(g)
+		sys.exit(g['target'] is not None or g['backend'] is not None or sys.argv[3] not in g['why'])
+	END
+}
+
+# The monitor has no rights. Root would open it all the same, so it asks as an ordinary user.
+forbidden() {
+	as='' public=$(mktemp -d) && chmod 755 "$public" && cp "$U" "$public/uniscope" && chmod 0 "$mon" || return 1
+	[ "$(id -u)" != 0 ] || as='setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all'
+	# shellcheck disable=SC2086 # words
+	unreachable "this user may not open $mon" $as "$public/uniscope"
+	status=$?
+	chmod 755 "$mon"
+	rm -r "$public"
+	return $status
+}
+
 # Another client has the monitor; it takes the greeting, so it is really served.
 held() {
 	python3 -c '
@@ -91,6 +115,12 @@ time.sleep(600)' "$mon" "$T/holds" &
 		refused $? "$T/out" 1 "another client holds $mon" || status=1
 		echo "$((($(date +%s%N) - begin) / 1000000)) ms"
 	done
+	# Under KVM, there is a way without the monitor.
+	if [ "$way" != kvm ]; then
+		unreachable "another client holds $mon" "$U" || status=1
+		"$U" doctor "nostub$$" >"$T/out" 2>&1
+		refused $? "$T/out" 1 "another client holds $mon" || status=1
+	fi
 	rm -f "$T/holds"
 	kill $holder
 	wait $holder 2>/dev/null
@@ -131,6 +161,7 @@ for way in $(by_default tcg "$accels"); do
 		continue
 	}
 	[ "$way" != tcg ] || check 'ls shows the way' listed
+	[ "$way" != tcg ] || check 'a monitor that this user may not open' forbidden
 	check "recorded under $way" recorded "$target"
 	check "recorded with memory by packets under $way" recorded "$target,mem=packets"
 	[ "$way" != tcg ] || check 'recorded by name' recorded "nostub$$"

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "backend/listener.h"
 #include "backend/vmm/proc.h"
+#include "backend/vmm/qmp.h"
 
 static const char keys[] = "unix tcp pid qmp mem";
 
@@ -372,6 +373,12 @@ static bool gdb_claims(const struct uni_target_info *info, char *keys_ret, size_
 static int gdb_choose(const struct uni_target_info *info, const struct uni_host_way *ways,
 	uint32_t nr, char *why_ret, size_t cap)
 {
+	struct uni_err err = { 0 };
+
+	if (info->gdb[0] == '\0' && uni_qmp_check(info->qmp, &err) != 0) {
+		(void)snprintf(why_ret, cap, "gdb: %s", err.msg);
+		return -1;
+	}
 	(void)snprintf(why_ret, cap, "stopped for each sample, by its gdb stub%s%s",
 		info->gdb[0] != '\0' ? "" : ", which its monitor (QMP) switches on meanwhile",
 		info->denied ? "; its memory comes by packets, too: the process may not be read"

@@ -2,6 +2,7 @@
 #include "backend/vmm/qmp.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <poll.h>
@@ -226,6 +227,16 @@ static int wait_until_free(const char *path, bool *seen_ret, struct uni_err *err
 	}
 	*seen_ret = l.local;
 	return 0;
+}
+
+int uni_qmp_check(const char *path, struct uni_err *err)
+{
+	bool seen;
+
+	if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0 && errno == EACCES)
+		return uni_err_set(
+			err, UNI_EPERM, "qmp: this user may not open %s, the VMM's monitor", path);
+	return wait_until_free(path, &seen, err);
 }
 
 /*

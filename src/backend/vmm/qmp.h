@@ -20,6 +20,9 @@ struct uni_qmp; /* opaque */
 int uni_qmp_open(const char *path, unsigned timeout_ms, struct uni_qmp **ret, struct uni_err *err);
 void uni_qmp_close(struct uni_qmp *q); /* NULL-safe */
 
+/* Would uni_qmp_open() be let in? Does not connect: a monitor serves one client at a time. */
+int uni_qmp_check(const char *path, struct uni_err *err);
+
 /*
  * The HVA of a guest physical address in the VMM. Fits struct uni_vmm_ram_opts: ctx is the struct
  * uni_qmp. Returns 0; -UNI_EFAULT: it is no RAM; -UNI_EGONE, -UNI_ETIMEDOUT, -UNI_EPROTO.
