@@ -314,6 +314,8 @@ static int tell_refused(
 	} known[] = {
 		{ "unsupported machine type", "--machine", q->machine, "machine", "-M help",
 			UNI_EIO },
+		{ "invalid accelerator", "--accel", q->accel, "accelerator", "-accel help",
+			UNI_EIO },
 		{ "unable to find CPU model", "--cpu", args->cpu, "CPU model", "-cpu help",
 			UNI_ENOTSUP },
 	};

@@ -313,15 +313,17 @@ static bool choose_next(struct attempt *a, struct uni_err *err)
 {
 	const struct uni_boot *b = &a->boot;
 	bool died = a->booted && b->end != UNI_BOOT_GOES_ON;
-	bool kvm_failed =
+	/* Another machine would not help. */
+	bool accel_failed =
 		a->qemu_left && (uni_qemu_has_said(a->args.console, "kvm_") ||
-					uni_qemu_has_said(a->args.console, "initialize kvm"));
+					uni_qemu_has_said(a->args.console, "initialize kvm") ||
+					uni_qemu_has_said(a->args.console, "invalid accelerator"));
 
-	if (may_try_tcg(a) && (kvm_failed || (died && b->end == UNI_BOOT_INTERNAL))) {
+	if (may_try_tcg(a) && (accel_failed || (died && b->end == UNI_BOOT_INTERNAL))) {
 		uni_note("%s; trying once more without KVM (TCG)", err->msg);
 		a->args.accel = "tcg";
 		a->args.accel_why = "KVM cannot run this guest";
-	} else if (a->args.machine != NULL && o.machine == NULL &&
+	} else if (a->args.machine != NULL && o.machine == NULL && !accel_failed &&
 		   (a->booted ? uni_boot_never_ran(b) : a->qemu_left)) {
 		if (!o.rec.quiet)
 			uni_note("%s; trying once more on q35", err->msg);

@@ -87,6 +87,23 @@ interrupted() { # ACCEL
 	no_qemu && "$U" report int.uniscope && rm -r int.uniscope
 }
 
+# QEMU has the accelerators that it was built with. Another machine would not help, so it is started once.
+no_such_accelerator() {
+	cat >qemu-without <<-END
+		#!/bin/sh
+		echo start >>"$T/starts"
+		for a; do
+			shift
+			[ "\$a" != tcg ] || a=hvf
+			set -- "\$@" "\$a"
+		done
+		exec qemu-system-x86_64 "\$@"
+	END
+	chmod +x qemu-without
+	fails '.--accel tcg: ./qemu-without has no such accelerator; `./qemu-without -accel help` lists those' --accel tcg \
+		--qemu ./qemu-without "$demo" && [ "$(wc -l <"$T/starts")" -eq 1 ]
+}
+
 threads() { # all of them, so the guest is stopped
 	"$U" run -q --threads -d 1 --accel "$1" -o t.uniscope "$BUILD/lab/$2.elf" >"$T/out" 2>&1 || {
 		cat "$T/out"
@@ -114,5 +131,6 @@ else
 fi
 check 'no such image' fails 'cannot read image' "$T/w/none.elf"
 check 'QEMU is not installed' qemu_missing
+check 'QEMU lacks the accelerator' no_such_accelerator
 check 'an option that QEMU does not know' fails 'its last words: qemu' --accel tcg "$demo" -- -nonsense
 finish
