@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/observer.h"
 #include "mem/as.h"
 #include "backend/vmm/maps.h"
@@ -343,6 +344,8 @@ static int find_by_vmm(struct search *s, struct place *ret, struct uni_err *err)
 
 	if (s->opts->gpa2hva == NULL || s->opts->gpa2hva(s->opts->gpa2hva_ctx, 0, &hva0) != 0)
 		return -UNI_ENOENT;
+	if (!lay_out(s, hva0, hva0, ret) && uni_process_is_ending(s->pid))
+		return uni_err_set(err, UNI_EGONE, "process %d has ended", s->pid);
 	if (!lay_out(s, hva0, hva0, ret))
 		return uni_err_set(err, UNI_EMISMATCH,
 			"the VMM says that RAM is at 0x%" PRIx64
