@@ -63,14 +63,8 @@ static void add_gap(struct uni_follow *f, const char *method_before, const struc
 
 #define SAY_AFTER_NS (3 * UNI_NSEC_PER_SEC)
 
-/* It is there, but cannot be recorded: that is said once, after a while. */
-struct hindrance {
-	uint64_t since_ns;
-	bool said;
-};
-
-static void tell_hindrance(
-	const struct uni_follow *f, struct hindrance *h, int rc, const struct uni_err *err)
+void uni_hindrance_tell(
+	struct uni_hindrance *h, const char *name, int rc, const struct uni_err *err)
 {
 	uint64_t now_ns = uni_now_ns();
 
@@ -78,8 +72,8 @@ static void tell_hindrance(
 		h->since_ns = 0;
 	else if (h->since_ns == 0)
 		h->since_ns = now_ns;
-	else if (!h->said && !f->quiet && now_ns - h->since_ns >= SAY_AFTER_NS) {
-		uni_note("%s cannot be recorded yet: %s", f->how.target, err->msg);
+	else if (!h->said && now_ns - h->since_ns >= SAY_AFTER_NS) {
+		uni_note("%s cannot be recorded yet: %s", name, err->msg);
 		h->said = true;
 	}
 }
@@ -109,7 +103,7 @@ static bool wait_for_it(struct uni_follow *f, struct uni_guest **ret)
 {
 	const struct timespec nap = uni_ns_timespec(AGAIN_NS);
 	uint64_t begin_ns = uni_now_ns();
-	struct hindrance hindrance = { 0 };
+	struct uni_hindrance hindrance = { 0 };
 	struct uni_err err = { 0 };
 	int rc;
 
@@ -123,7 +117,8 @@ static bool wait_for_it(struct uni_follow *f, struct uni_guest **ret)
 			uni_progress_end();
 			return true;
 		}
-		tell_hindrance(f, &hindrance, rc, &err);
+		if (!f->quiet)
+			uni_hindrance_tell(&hindrance, f->how.target, rc, &err);
 		uni_progress("waiting for %s to be there again (%.0f s)", f->how.target,
 			(double)(uni_now_ns() - begin_ns) / 1e9);
 		(void)nanosleep(&nap, NULL);

@@ -7,6 +7,16 @@
 #include "app/attach.h"
 #include "recording/recording.h"
 
+/* It is there, but cannot be recorded: that is said once, after a while. */
+struct uni_hindrance {
+	uint64_t since_ns;
+	bool said;
+};
+
+/* rc and err: of a try to attach that failed. */
+void uni_hindrance_tell(
+	struct uni_hindrance *h, const char *name, int rc, const struct uni_err *err);
+
 struct uni_follow {
 	struct uni_attach_args how; /* target: the name */
 	uint64_t until_ns;	    /* uni_now_ns(); UINT64_MAX: until Ctrl-C */

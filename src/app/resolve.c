@@ -53,6 +53,23 @@ static int resolve_found(const char *target, struct uni_spec *ret, struct uni_er
 	return uni_spec_parse(hit->spec, ret, err);
 }
 
+int uni_guest_pid(const char *name)
+{
+	_cleanup_free_ struct uni_found *found = NULL;
+	struct uni_err ignored = { 0 };
+	char other[UNI_GUEST_NAME_MAX];
+	size_t nr = 0;
+
+	if (uni_target_discover(&found, &nr, &ignored) != 0)
+		return 0;
+	for (size_t i = 0; i < nr; i++) {
+		uni_guest_name(&found[i].info, other);
+		if (strcmp(name, other) == 0)
+			return found[i].info.pid;
+	}
+	return 0;
+}
+
 int uni_guest_resolve(const char *target, struct uni_spec *ret, struct uni_err *err)
 {
 	if (target[0] == '\0')

@@ -6,8 +6,10 @@
 #include "base/confine.h"
 #include "base/io.h"
 #include "app/cmd.h"
+#include "app/follow.h"
 #include "app/guests.h"
 #include "app/record.h"
+#include "app/resolve.h"
 #include "app/term.h"
 
 #define AGAIN_NS (200 * UNI_NSEC_PER_MSEC)
@@ -104,30 +106,35 @@ static int check_record_operands(const struct uni_cmd_ctx *ctx, struct uni_err *
 	return uni_record_check_args(&o.rec, err);
 }
 
-/* There was such a guest, and there is none now. */
-static bool has_gone(const struct uni_guests *all, int rc, bool before)
+/* Did the VMM end while we attached? Not every target has its process' number. */
+static bool vmm_ended(const struct uni_guests *all, int seen)
 {
-	return all->last_pid > 0 ? uni_process_is_ending(all->last_pid)
-				 : before && rc == -UNI_ENOENT;
+	int pid = all->last_pid > 0 ? all->last_pid : seen;
+
+	return pid > 0 && uni_process_is_ending(pid);
 }
 
-/* With --follow, a VMM that ends while we attach to its guest is followed by the next one, too. */
+/*
+ * With --follow, a VMM that ends while we attach to its guest is followed by the next one, too. As
+ * for later ones, whatever hinders us may pass.
+ */
 static int open_guests(
 	struct uni_guests *all, const struct uni_guests_args *args, struct uni_err *err)
 {
 	const struct timespec nap = uni_ns_timespec(AGAIN_NS);
 	uint64_t begin_ns = uni_now_ns(), length_ns = (uint64_t)(o.rec.duration * 1e9);
+	struct uni_hindrance hindrance = { 0 };
+	int seen = o.follow ? uni_guest_pid(args->targets[0]) : 0;
 	int rc = uni_guests_open(all, args, err);
-	bool gone = false;
-	int told = 0;
 
-	while (rc != 0 && o.follow && has_gone(all, rc, gone) &&
-		(length_ns == 0 || uni_now_ns() - begin_ns < length_ns)) {
-		gone = true;
-		if (all->last_pid > 0 && all->last_pid != told && !o.rec.quiet)
-			uni_note("the VMM of %s, pid %d, has ended: waiting for its next one",
-				args->targets[0], all->last_pid);
-		told = all->last_pid;
+	if (rc == 0 || !o.follow || !vmm_ended(all, seen))
+		return rc;
+	if (!o.rec.quiet)
+		uni_note("the VMM of %s, pid %d, has ended: waiting for its next one",
+			args->targets[0], all->last_pid > 0 ? all->last_pid : seen);
+	while (rc != 0 && (length_ns == 0 || uni_now_ns() - begin_ns < length_ns)) {
+		if (!o.rec.quiet)
+			uni_hindrance_tell(&hindrance, args->targets[0], rc, err);
 		(void)nanosleep(&nap, NULL);
 		uni_guests_close(all);
 		*all = (struct uni_guests){ 0 };

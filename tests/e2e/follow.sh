@@ -175,6 +175,34 @@ ends_at_first() {
 		"$U" report "$T/f.uniscope" | grep "^target *kvm:pid=$guest"
 }
 
+# The same without KVM, while the monitor is asked to switch a stub on: the killed VMM leaves its socket. The next VMM
+# has no monitor, and the one after it has.
+monitor_ends_at_first() {
+	end_guest
+	rm -rf "$T"/serial.* "$T/f.uniscope" "$T/strace" "$T/out"
+	image=$(image demo)
+	runs='-accel tcg' start_vmm 1
+	strace -f -o "$T/strace" -e trace=connect -e inject=connect:delay_exit=2000000:when=1 \
+		"$U" record "$name" --follow -d 0 -o "$T/f.uniscope" >"$T/out" 2>&1 &
+	run=$!
+	wait_for 60 test -s "$T/strace" || return 1
+	old=$guest
+	end_guest
+	wait_for 60 grep -q "the VMM of $name, pid $old, has ended: waiting for its next one" "$T/out" || { cat "$T/out"; return 1; }
+	qemu-system-x86_64 -M microvm -accel tcg -m 64 -nodefaults -no-user-config -display none -kernel "$image" -append loop=1 \
+		-name "$name" >"$T/vmm" 2>&1 &
+	guest=$!
+	wait_for 60 grep -q "$name cannot be recorded yet: " "$T/out" || { cat "$T/out"; return 1; }
+	end_guest
+	runs='-accel tcg' start_vmm 2
+	wait_for 120 test -s "$T/f.uniscope/guest-0/samples-vcpu0"
+	kill -INT "$(pgrep -P $run)"
+	wait $run
+	status=$?
+	cat "$T/out"
+	[ $status -eq 0 ] && "$U" report "$T/f.uniscope" | grep "^target *gdb:qmp=$mon.2"
+}
+
 another_image() {
 	first && follow auto || return 1
 	end_guest
@@ -248,6 +276,7 @@ case $ways in
 esac
 check 'the next one cannot be reached, which is said' out_of_reach
 check 'the VMM ends while uniscope attaches for the first time' ends_at_first
+check 'so does one whose monitor is asked' monitor_ends_at_first
 check 'another image' another_image
 check 'nobody comes' in_time
 check 'a VMM that is about to open KVM is waited for, and not emulated' starting
