@@ -69,7 +69,8 @@ def decode(args):
         for what, argv, theirs in (
                 ("statistics of functions", ["report"], ["uftrace", "report"]),
                 ("call tree", ["graph"], ["uftrace", "graph"]),
-                ("function_graph text, written", ["replay"], ["uftrace", "replay"])):
+                ("function_graph text, written", ["replay"], ["uftrace", "replay"]),
+                ("JSON, written", ["replay", "--json"], ["uftrace", "dump", "--chrome"])):
             a = rate([ours, "trace", *argv, f"{d}/s.uniscope"], EVENTS, args.runs)
             b = rate([*theirs, "-d", f"{d}/u"], peer, args.runs)
             print(f"{what}: {a[0]:.1f} M events/s (best {a[1]:.1f}); {' '.join(theirs)}: {b[0]:.2f}"

@@ -6,12 +6,12 @@
 #include "app/cmd.h"
 #include "app/trace_open.h"
 #include "app/trace_values.h"
-#include "trace/text.h"
+#include "trace/lines.h"
 
 static struct {
 	struct uni_trace_args args;
 	const char *format, *output;
-	bool no_switches;
+	bool no_switches, json;
 } o;
 
 static const struct uni_opt *list_trace_replay_options(void)
@@ -30,6 +30,8 @@ static const struct uni_opt *list_trace_replay_options(void)
 			NULL, NULL },
 		{ 0, "no-switches", UNI_OPT_FLAG, &o.no_switches, NULL,
 			"leave out the blocks that show switches of threads", NULL, NULL },
+		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL,
+			"print each event as a JSON object on a line of its own", NULL, NULL },
 		UNI_TRACE_OPTIONS(o.args),
 		UNI_OPT_FORCE,
 		UNI_OPT_END,
@@ -47,7 +49,8 @@ static const char *thread_name(const void *ctx, uint32_t thread, uint64_t *numbe
 }
 
 struct put {
-	struct uni_trace_text *text;
+	struct uni_trace_text *text; /* or NULL, and */
+	struct uni_trace_lines *lines;
 	/* by CPU: switch that is not written yet, else type 0; or NULL */
 	struct uni_call_event *gone;
 	bool any; /* a call was put */
@@ -68,6 +71,12 @@ static bool put_off(struct put *p, const struct uni_call_event *e)
 	return true;
 }
 
+static int put_events(const struct put *p, const struct uni_call_event *e, size_t nr)
+{
+	return p->lines != NULL ? uni_trace_lines_put(p->lines, e, nr)
+				: uni_trace_text_put(p->text, e, nr);
+}
+
 static int put_few(struct put *p, const struct uni_call_event *e, size_t nr)
 {
 	int rc = 0;
@@ -79,11 +88,11 @@ static int put_few(struct put *p, const struct uni_call_event *e, size_t nr)
 			continue;
 		p->any = p->any || e[i].type != UNI_CALL_LOST;
 		if (gone->type == UNI_CALL_SWITCH && e[i].type != UNI_CALL_LOST) {
-			rc = uni_trace_text_put(p->text, gone, 1);
+			rc = put_events(p, gone, 1);
 			gone->type = 0;
 		}
 		if (rc == 0)
-			rc = uni_trace_text_put(p->text, &e[i], 1);
+			rc = put_events(p, &e[i], 1);
 	}
 	return rc;
 }
@@ -96,11 +105,20 @@ static int put_all(struct uni_calls *calls, struct put *p, const struct uni_sink
 
 	/* The sink's close reports a reader that has gone away. */
 	while ((rc = uni_calls_read(calls, &e, &nr)) == 1 && !uni_sink_failed(out)) {
-		rc = p->gone != NULL ? put_few(p, e, nr) : uni_trace_text_put(p->text, e, nr);
+		rc = p->gone != NULL ? put_few(p, e, nr) : put_events(p, e, nr);
 		if (rc != 0)
 			break;
 	}
 	return rc < 0 ? rc : 0;
+}
+
+static void open_put(struct put *p, const struct uni_trace_open *t, struct uni_sink *out,
+	const struct uni_trace_text_opts *opts)
+{
+	if (o.json)
+		p->lines = uni_trace_lines_open(out, t->funcs, opts);
+	else
+		p->text = uni_trace_text_open(out, t->funcs, opts);
 }
 
 static int replay_calls(struct uni_trace_open *t, struct uni_sink *out, struct uni_err *err)
@@ -124,9 +142,10 @@ static int replay_calls(struct uni_trace_open *t, struct uni_sink *out, struct u
 	if (o.args.function != NULL)
 		p.gone = gone = calloc(t->in->info.nr_cpus, sizeof(*gone));
 	if (o.args.function == NULL || gone != NULL)
-		p.text = uni_trace_text_open(out, t->funcs, &opts);
-	rc = p.text != NULL ? put_all(calls, &p, out) : -UNI_ENOMEM;
+		open_put(&p, t, out, &opts);
+	rc = p.text != NULL || p.lines != NULL ? put_all(calls, &p, out) : -UNI_ENOMEM;
 	uni_trace_text_close(p.text);
+	uni_trace_lines_close(p.lines);
 	uni_trace_note(t, uni_recording_path(t->rec), uni_calls_stats(calls));
 	uni_trace_values_deinit(&values);
 	uni_calls_close(calls);
@@ -145,6 +164,10 @@ static int run_trace_replay(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (strcmp(o.format, "function_graph") != 0 && strcmp(o.format, "function") != 0)
 		rc = uni_err_set(err, UNI_EUSAGE,
 			"--format takes function_graph or function, not '%s'", o.format);
+	else if (o.json && (strcmp(o.format, "function_graph") != 0 || o.no_switches))
+		rc = uni_err_set(err, UNI_EUSAGE,
+			"--json goes with neither --format nor --no-switches: its events are "
+			"those of the trace");
 	if (rc == 0)
 		rc = uni_trace_open(ctx->operands[0], &o.args, &t, err);
 	if (rc != 0)
@@ -174,6 +197,7 @@ const struct uni_cmd uni_trace_replay = {
 		   "has debug data.",
 	.examples = "  uniscope trace replay web1.uniscope\n"
 		    "  uniscope trace replay --last 10ms crash.uniscope\n"
+		    "  uniscope trace replay --json web1.uniscope | python3 mine.py\n"
 		    "  uniscope trace replay --from 2.5 --to 2.51 --function 'tcp_*' web1.uniscope",
 	.min_operands = 1,
 	.max_operands = 1,

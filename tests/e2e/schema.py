@@ -62,6 +62,15 @@ def output(*args):
     return json.loads(r.stdout)
 
 
+def lines(*args):
+    """The first line of each type and set of members."""
+    r = subprocess.run([uniscope, *args], capture_output=True, text=True, check=True)
+    ret = {}
+    for doc in map(json.loads, r.stdout.splitlines()):
+        ret.setdefault((doc.get("type", "first"), *sorted(doc)), doc)
+    return ret
+
+
 def session(name):
     with open(name + "/session.json", encoding="utf-8") as f:
         return json.load(f)
@@ -96,6 +105,11 @@ def documents():
     yield "trace-graph", "function", output("trace", "graph", "--json", "--function", busy, "--depth", "1", "t.uniscope")
     yield "trace-breakdown", "cpus", output("trace", "breakdown", "--json", "t.uniscope")
     yield "trace-breakdown", "threads", output("trace", "breakdown", "--json", "--threads", "t.uniscope")
+    for mode in "function", "lite":
+        subprocess.run([mktrace, mode, "300", "1", mode], check=True)
+    for trace in "t.uniscope", "function", "lite":
+        for kind, doc in lines("trace", "replay", "--json", trace).items():
+            yield "events", trace + " " + " ".join(kind), doc
     yield "diff", "shares", output("diff", "--json", "--fail-if", "function a +2pp", "old", "new")
     yield "diff", "blocks", output("diff", "--json", "s.uniscope", "s.uniscope")
     yield "diff", "known work", output("diff", "--json", "--per", "exit io*", "s.uniscope", "s.uniscope")

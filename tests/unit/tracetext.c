@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Traces as function_graph and function text. */
+/* Traces as function_graph and function text, and as JSON lines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "../support/trace_make.h"
 #include "base/checked.h"
-#include "trace/text.h"
+#include "trace/lines.h"
 
 #define A 0x1000u
 #define B 0x2000u
@@ -217,6 +217,122 @@ static void function_text(void **state)
 	make_deinit(&m);
 }
 
+/* --- JSON lines ------------------------------------------------------------------------------- */
+
+/* With a sink of text, whose text the caller frees. */
+static char *lines(const struct uni_trace_input *in, const struct uni_calls_filter *filter)
+{
+	struct uni_calls *c;
+	const struct uni_trace_text_opts opts = {
+		.thread_name = name, .args = values, .args_ctx = &c
+	};
+	struct uni_funcs *funcs = letters();
+	const struct uni_call_event *e;
+	struct uni_err err = { 0 };
+	struct uni_trace_lines *l;
+	struct uni_strbuf buf;
+	struct uni_sink *out;
+	size_t nr;
+
+	uni_strbuf_init(&buf);
+	assert_int_equal(uni_sink_open_strbuf(&buf, &out), 0);
+	assert_int_equal(uni_calls_open(in, filter, funcs, &c, &err), 0);
+	l = uni_trace_lines_open(out, funcs, &opts);
+	assert_non_null(l);
+	while (uni_calls_read(c, &e, &nr) == 1)
+		assert_int_equal(uni_trace_lines_put(l, e, nr), 0);
+	uni_trace_lines_close(l);
+	uni_calls_close(c);
+	uni_funcs_destroy(funcs);
+	assert_int_equal(uni_sink_close(out, &err), 0);
+	return uni_strbuf_detach(&buf);
+}
+
+#define FIRST "{\"format\":\"uniscope-events\",\"version\":1}\n"
+
+static void events_as_lines(void **state)
+{
+	struct make m;
+	char *got;
+
+	(void)state;
+	make_init(&m, 1, 0);
+	make_exit(&m, 0, 999, 0x9000);
+	make_enter(&m, 0, 1000, A);
+	make_leaf(&m, 0, 2080, C);
+	make_switch(&m, 0, 4000, 1, 2);
+	make_enter(&m, 0, 5000, B);
+	make_exit(&m, 0, 15234, 0x6000);
+	make_switch(&m, 0, 16000, 2, 1);
+	make_exit(&m, 0, 210666, 0x8000);
+	make_enter(&m, 0, 210667, D);
+	got = lines(make_input(&m), NULL);
+	assert_string_equal(got, FIRST
+		"{\"type\":\"thread\",\"thread\":0,\"number\":40,\"name\":\"tid\"}\n"
+		"{\"type\":\"return\",\"ns\":999,\"cpu\":0,\"thread\":0}\n"
+		"{\"type\":\"enter\",\"ns\":1000,\"cpu\":0,\"thread\":0,\"depth\":0,"
+		"\"function\":\"0xffffffff00001000\"}\n"
+		"{\"type\":\"leaf\",\"ns\":2080,\"cpu\":0,\"thread\":0,\"depth\":1,"
+		"\"function\":\"0xffffffff00003000\",\"caller\":\"0xffffffff00001000\"}\n"
+		"{\"type\":\"thread\",\"thread\":1,\"number\":41,\"name\":\"worker\"}\n"
+		"{\"type\":\"switch\",\"ns\":4000,\"cpu\":0,\"thread\":0,\"next\":1}\n"
+		"{\"type\":\"enter\",\"ns\":5000,\"cpu\":0,\"thread\":1,\"depth\":0,"
+		"\"function\":\"0xffffffff00002000\"}\n"
+		"{\"type\":\"leave\",\"ns\":15234,\"cpu\":0,\"thread\":1,\"depth\":0,"
+		"\"function\":\"0xffffffff00002000\",\"duration_ns\":10234,\"self_ns\":10234}\n"
+		"{\"type\":\"switch\",\"ns\":16000,\"cpu\":0,\"thread\":1,\"next\":0}\n"
+		"{\"type\":\"leave\",\"ns\":210666,\"cpu\":0,\"thread\":0,\"depth\":0,"
+		"\"function\":\"0xffffffff00001000\",\"duration_ns\":209666,\"self_ns\":197666,"
+		"\"off_ns\":12000}\n"
+		"{\"type\":\"enter\",\"ns\":210667,\"cpu\":0,\"thread\":0,\"depth\":0,"
+		"\"function\":\"0xffffffff00004000\"}\n"
+		"{\"type\":\"leave\",\"ns\":210667,\"cpu\":0,\"thread\":0,\"depth\":0,"
+		"\"function\":\"0xffffffff00004000\",\"duration_ns\":0,\"self_ns\":0,"
+		"\"end\":\"open\"}\n");
+	free(got);
+	make_deinit(&m);
+}
+
+/* Values stand in their call's line, once. A call from before the window says so. */
+static void values_and_windows_as_lines(void **state)
+{
+	const uint64_t one[7] = { 1, 0, 0, 0, 0, 0, A }, nine[3] = { 9, 0, 0x7f00 };
+	struct uni_calls_filter late = UNI_CALLS_ALL;
+	struct make m;
+	char *got;
+
+	(void)state;
+	make_init(&m, 1, 0);
+	make_enter(&m, 0, 500, D);
+	make_ext(&m, 0, 1000, UNI_TRACE_CLASS_ENTRY_ARGS, one, 7);
+	make_ext(&m, 0, 2010, UNI_TRACE_CLASS_EXIT_VALUE, nine, 3);
+	make_enter(&m, 0, 2020, C);
+	make_exit(&m, 0, 2030, 0x7f00);
+	late.from_ns = 900;
+	late.to_ns = 2025;
+	got = lines(make_input(&m), &late);
+	assert_string_equal(got,
+		FIRST "{\"type\":\"thread\",\"thread\":0,\"number\":40,\"name\":\"tid\"}\n"
+		      "{\"type\":\"enter\",\"ns\":1000,\"cpu\":0,\"thread\":0,\"depth\":0,"
+		      "\"function\":\"0xffffffff00004000\",\"began\":true}\n"
+		      "{\"type\":\"enter\",\"ns\":1000,\"cpu\":0,\"thread\":0,\"depth\":1,"
+		      "\"function\":\"0xffffffff00001000\",\"caller\":\"0xffffffff00004000\","
+		      "\"args\":\"a=1\"}\n"
+		      "{\"type\":\"leave\",\"ns\":2010,\"cpu\":0,\"thread\":0,\"depth\":1,"
+		      "\"function\":\"0xffffffff00001000\",\"duration_ns\":1010,\"self_ns\":1010,"
+		      "\"value\":\"ret=9\"}\n"
+		      "{\"type\":\"enter\",\"ns\":2020,\"cpu\":0,\"thread\":0,\"depth\":1,"
+		      "\"function\":\"0xffffffff00003000\",\"caller\":\"0xffffffff00004000\"}\n"
+		      "{\"type\":\"leave\",\"ns\":2025,\"cpu\":0,\"thread\":0,\"depth\":1,"
+		      "\"function\":\"0xffffffff00003000\",\"duration_ns\":5,\"self_ns\":5,"
+		      "\"end\":\"open\"}\n"
+		      "{\"type\":\"leave\",\"ns\":2025,\"cpu\":0,\"thread\":0,\"depth\":0,"
+		      "\"function\":\"0xffffffff00004000\",\"duration_ns\":1125,\"self_ns\":110,"
+		      "\"end\":\"open\",\"began\":true}\n");
+	free(got);
+	make_deinit(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,6 +340,8 @@ int main(void)
 		cmocka_unit_test(arguments_and_values),
 		cmocka_unit_test(durations),
 		cmocka_unit_test(function_text),
+		cmocka_unit_test(events_as_lines),
+		cmocka_unit_test(values_and_windows_as_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
