@@ -151,9 +151,12 @@ void uni_net_find_unix(const char *path, struct uni_net_listener *ret)
 	/* Accepted and waiting connections have the name of their listener. */
 	rewind(f);
 	while (ret->local && fgets(line, sizeof(line), f) != NULL) {
-		if (parse_unix_line(line, &l) && (l.flags & SO_ACCEPTCON) == 0 &&
-			strcmp(l.path, bound) == 0)
-			ret->has_client = true;
+		if (!parse_unix_line(line, &l) || (l.flags & SO_ACCEPTCON) != 0 ||
+			strcmp(l.path, bound) != 0)
+			continue;
+		ret->has_client = true;
+		if (ret->client == 0)
+			ret->client = l.inode;
 	}
 }
 

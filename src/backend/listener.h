@@ -17,6 +17,7 @@ struct uni_net_listener {
 	bool local;	 /* found in this host's tables */
 	bool has_client; /* a client is connected, or waits to be */
 	uint64_t inode;	 /* of the listening socket */
+	uint64_t client; /* inode of the listener's end of a unix connection; 0: none or unknown */
 };
 
 void uni_net_find_listener(const struct uni_net_addr *addr, struct uni_net_listener *ret);
@@ -26,5 +27,7 @@ void uni_net_find_unix(const char *path, struct uni_net_listener *ret);
 
 /* The process that has this socket open: its pid, or 0 if none is visible. */
 int uni_net_socket_owner(uint64_t inode);
+/* The process at the other end of a unix connection to it: its pid, or 0 if none is visible. */
+int uni_net_client_owner(const struct uni_net_listener *l);
 
 #endif

@@ -112,14 +112,14 @@ time.sleep(600)' "$mon" "$T/holds" &
 		begin=$(date +%s%N)
 		# shellcheck disable=SC2086 # words
 		timeout 60 "$U" $words >"$T/out" 2>&1
-		refused $? "$T/out" 1 "another client holds $mon" || status=1
+		refused $? "$T/out" 1 "another client (pid $holder, python3) holds $mon" || status=1
 		echo "$((($(date +%s%N) - begin) / 1000000)) ms"
 	done
 	# Under KVM, there is a way without the monitor.
 	if [ "$way" != kvm ]; then
-		unreachable "another client holds $mon" "$U" || status=1
+		unreachable "another client (pid $holder, python3) holds $mon" "$U" || status=1
 		"$U" doctor "nostub$$" >"$T/out" 2>&1
-		refused $? "$T/out" 1 "another client holds $mon" || status=1
+		refused $? "$T/out" 1 "another client (pid $holder, python3) holds $mon" || status=1
 	fi
 	rm -f "$T/holds"
 	kill $holder

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The process that listens at an address, by the kernel's tables: IPv4, IPv6, and IPv4 by a socket
- * of IPv6. */
+ * of IPv6. And the client of a unix socket. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,8 +9,12 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "backend/listener.h"
@@ -100,9 +104,57 @@ static void each_family(void **state)
 	finds(AF_INET6, "::", AF_INET, "127.0.0.1");
 }
 
+/* The other end of a unix connection is another process' socket; nobody but the kernel knows which.
+ */
+static void client_of_a_path(void **state)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	struct uni_net_listener l;
+	char dir[] = "/tmp/listenerXXXXXX";
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), served, status;
+	int ready[2], end[2];
+	char byte;
+	pid_t child;
+
+	assert_non_null(mkdtemp(dir));
+	(void)snprintf(un.sun_path, sizeof(un.sun_path), "%s/s", dir);
+	assert_int_equal(bind(fd, (struct sockaddr *)&un, sizeof(un)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	uni_net_find_unix(un.sun_path, &l);
+	assert_true(l.local && !l.has_client);
+	assert_int_equal(uni_net_client_owner(&l), 0);
+	assert_int_equal(pipe(ready) | pipe(end), 0);
+	child = fork();
+	if (child == 0) {
+		int mine = socket(AF_UNIX, SOCK_STREAM, 0);
+
+		(void)close(end[1]);
+		if (connect(mine, (struct sockaddr *)&un, sizeof(un)) != 0)
+			_exit(1);
+		_exit(write(ready[1], "", 1) != 1 || read(end[0], &byte, 1) != 0);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	served = accept(fd, NULL, NULL);
+	assert_true(served >= 0);
+	uni_net_find_unix(un.sun_path, &l);
+	assert_true(l.has_client);
+	assert_int_equal(uni_net_client_owner(&l), child);
+	(void)close(end[1]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	(void)close(end[0]);
+	(void)close(ready[0]);
+	(void)close(ready[1]);
+	(void)close(served);
+	(void)close(fd);
+	(void)unlink(un.sun_path);
+	(void)rmdir(dir);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(each_family) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(each_family),
+		cmocka_unit_test(client_of_a_path) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

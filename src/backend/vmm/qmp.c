@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "backend/listener.h"
+#include "backend/vmm/proc.h"
 
 #define TIMEOUT_MS  10000 /* for a busy host; another client of the monitor is known at once */
 #define FREE_NS	    (300 * UNI_NSEC_PER_MSEC)
@@ -204,12 +205,18 @@ static int connect_to(const char *path, struct uni_err *err)
 	return -err->code;
 }
 
-static int held_by_another(const char *path, struct uni_err *err)
+static int held_by_another(const char *path, const struct uni_net_listener *l, struct uni_err *err)
 {
+	int pid = uni_net_client_owner(l);
+	char who[96] = "", comm[32];
+
+	uni_vmm_comm(pid, comm, sizeof(comm));
+	if (pid != 0)
+		(void)snprintf(who, sizeof(who), " (pid %d, %s)", pid, comm);
 	return uni_err_set(err, UNI_EBUSY,
-		"qmp: another client holds %s, and a monitor serves one at a time: end that one, "
+		"qmp: another client%s holds %s, and a monitor serves one at a time: end that one, "
 		"or give QEMU a second -qmp socket",
-		path);
+		who, path);
 }
 
 /* QEMU needs a moment to notice that a client left, so a client in the tables may be a past one. */
@@ -221,7 +228,7 @@ static int wait_until_free(const char *path, bool *seen_ret, struct uni_err *err
 	uni_net_find_unix(path, &l);
 	while (l.has_client) {
 		if (uni_now_ns() >= until_ns)
-			return held_by_another(path, err);
+			return held_by_another(path, &l, err);
 		(void)usleep(20000);
 		uni_net_find_unix(path, &l);
 	}
@@ -255,7 +262,7 @@ static int negotiate_qmp(struct uni_qmp *q, const char *path, bool seen, struct 
 			"connected?",
 			path);
 	if (rc == -UNI_ETIMEDOUT)
-		return held_by_another(path, err);
+		return held_by_another(path, &(struct uni_net_listener){ 0 }, err);
 	if (rc == 0) {
 		uni_qmp_message_free(&m);
 		rc = m.kind == UNI_QMP_GREETING ? 0 : -UNI_EPROTO;
