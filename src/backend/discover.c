@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/text.h"
 #include "backend/vmm/proc.h"
 
@@ -153,11 +154,17 @@ int uni_target_discover(struct uni_found **ret, size_t *nr_ret, struct uni_err *
 	found = calloc(nr + 1, sizeof(*found));
 	if (found == NULL)
 		return uni_err_nomem(err);
+	*nr_ret = 0;
 	for (size_t i = 0; i < nr; i++) {
-		found[i].info = info[i];
-		choose_backend(reach, nr_reach, &found[i]);
+		struct uni_found *f = &found[*nr_ret];
+
+		*f = (struct uni_found){ .info = info[i] };
+		choose_backend(reach, nr_reach, f);
+		/* On its way out a process loses its files, and with them its VM, before it is
+		 * gone. */
+		if (f->info.pid <= 0 || !uni_process_is_ending(f->info.pid))
+			++*nr_ret;
 	}
 	*ret = found;
-	*nr_ret = nr;
 	return 0;
 }

@@ -292,7 +292,7 @@ struct uni_found {
 
 /*
  * Finds every visible guest, each with the first backend in order of preference that claims it and
- * works on this host. The caller frees *ret with free().
+ * works on this host. One that ends meanwhile is left out. The caller frees *ret with free().
  */
 int uni_target_discover(struct uni_found **ret, size_t *nr_ret, struct uni_err *err);
 

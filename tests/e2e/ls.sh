@@ -34,6 +34,32 @@ wait_for 60 grep -q crosvm /proc/$crosvm/comm
 check 'a Firecracker that runs no guest is none' lists $fc 'g is None' "$U"
 check 'nor is a helper of crosvm' lists $crosvm 'g is None' "$U"
 
+# uniscope is stopped at its Nth look at the files of a process, which ends then. It is not in the list.
+ends_meanwhile() { # N PID
+	rm -f "$T/strace"
+	strace -f -o "$T/strace" -e trace=openat -P "/proc/$2/fd" -e inject=openat:signal=SIGSTOP:when="$1" \
+		"$U" ls --json >"$T/ls.json" 2>&1 &
+	tracer=$!
+	wait_for 60 grep -q 'stopped by SIGSTOP' "$T/strace" || return 1
+	kill -9 "$2"
+	wait_for 60 has_ended "$2"
+	kill -CONT "$(pgrep -P $tracer)"
+	wait $tracer
+	cat "$T/ls.json"
+	python3 -c 'import json, sys
+sys.exit(any(g["pid"] == int(sys.argv[2]) for g in json.load(open(sys.argv[1]))))' "$T/ls.json" "$2"
+}
+has_ended() {
+	! grep -q '^State:.[^ZX]' "/proc/$1/status" 2>/dev/null
+}
+if command -v strace >/dev/null; then
+	pretend qemu-system-x86_64 -name brief
+	wait_for 60 grep -q qemu /proc/$fake/comm
+	check 'nor is a VMM that ends while its files are read' ends_meanwhile 1 $fake
+else
+	skip 'nor is a VMM that ends while its files are read' 'strace is not installed'
+fi
+
 nobody='setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all'
 if [ "$(id -u)" = 0 ] && $nobody true 2>/dev/null; then
 	cp "$U" "$T/uniscope" && chmod 755 "$T/uniscope"
@@ -95,6 +121,7 @@ case " $accels " in
 	check 'and whether its VMM stands still' stands_still
 	if unshare -p -f -m --mount-proc true 2>/dev/null; then
 		check 'a guest in a container, with its image' contained
+		[ ! -x "$(command -v strace)" ] || check 'it ends while ls looks for a way to it' ends_meanwhile 2 "$guest"
 		kill -9 "$guest" 2>/dev/null
 		wait "$outer" 2>/dev/null
 		guest=
