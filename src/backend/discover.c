@@ -54,19 +54,19 @@ static void ask_host(const struct uni_target_ops *ops, struct reach *ret)
 	(void)snprintf(ret->way[0].advice, sizeof(ret->way[0].advice), "%s", err.msg);
 }
 
-/* Would this backend reach the guest? Gives the reason in both cases. */
-static bool try_backend(const struct reach *r, const char *keys, struct uni_found *f)
+/* Would this backend reach the guest? why_ret has the reason in both cases. */
+static bool try_backend(
+	const struct reach *r, const char *keys, struct uni_found *f, char *why_ret, size_t cap)
 {
 	int n = 0;
 
 	if (!r->way[0].ok) {
-		(void)snprintf(
-			f->why, sizeof(f->why), "%s: %.200s", r->ops->scheme, r->way[0].advice);
+		(void)snprintf(why_ret, cap, "%s", r->way[0].advice);
 		return false;
 	}
-	(void)snprintf(f->why, sizeof(f->why), "%s", r->ops->summary);
+	(void)snprintf(why_ret, cap, "%s", r->ops->summary);
 	if (r->ops->choose != NULL)
-		n = r->ops->choose(&f->info, r->way, r->nr, f->why, sizeof(f->why));
+		n = r->ops->choose(&f->info, r->way, r->nr, why_ret, cap);
 	if (n < 0)
 		return false;
 	(void)snprintf(f->way, sizeof(f->way), "%s", r->way[n].name);
@@ -74,29 +74,43 @@ static bool try_backend(const struct reach *r, const char *keys, struct uni_foun
 	return true;
 }
 
-static void choose_backend(const struct reach *reach, size_t nr, struct uni_found *f)
+/* No backend claims it. */
+static void advise_start(const struct uni_target_info *in, char *ret, size_t cap)
 {
-	char keys[300];
-
-	if (f->info.qmp_tcp[0] != '\0')
-		(void)snprintf(f->why, sizeof(f->why),
+	if (in->qmp_tcp[0] != '\0')
+		(void)snprintf(ret, cap,
 			"its monitor is at TCP, %s: the monitor's command `gdbserver "
 			"tcp:127.0.0.1:1234` gives gdb:tcp=127.0.0.1:1234; uniscope itself needs "
 			"-qmp unix:PATH,server=on,wait=off",
-			f->info.qmp_tcp);
+			in->qmp_tcp);
 	else
-		(void)snprintf(f->why, sizeof(f->why), "no backend of this build reaches it%s",
-			strcmp(f->info.vmm, "qemu") == 0
+		(void)snprintf(ret, cap, "no backend of this build reaches it%s",
+			strcmp(in->vmm, "qemu") == 0
 				? ": start QEMU with -gdb unix:PATH,server=on,wait=off, or with "
 				  "-qmp"
 				: "");
+}
+
+static void choose_backend(const struct reach *reach, size_t nr, struct uni_found *f)
+{
+	char keys[300], why[640];
+	size_t len = 0;
+
+	advise_start(&f->info, f->why, sizeof(f->why));
 	for (size_t i = 0; i < nr; i++) {
 		const struct uni_target_ops *ops = reach[i].ops;
+		int n;
 
 		if (ops->claims == NULL || !ops->claims(&f->info, keys, sizeof(keys)))
 			continue;
-		if (try_backend(&reach[i], keys, f))
+		if (try_backend(&reach[i], keys, f, why, sizeof(why))) {
+			(void)snprintf(f->why, sizeof(f->why), "%s", why);
 			return;
+		}
+		n = snprintf(f->why + len, sizeof(f->why) - len, "%s%s: %s", len != 0 ? "; " : "",
+			ops->scheme, why);
+		if (n > 0 && (size_t)n < sizeof(f->why) - len)
+			len += (size_t)n;
 	}
 }
 

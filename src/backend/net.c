@@ -2,6 +2,7 @@
 #include "backend/net.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -40,6 +41,24 @@ int uni_net_unix(const struct uni_spec *spec, const char *path, struct uni_net_a
 	ret->at[0].len = sizeof(*un);
 	ret->nr = 1;
 	return 0;
+}
+
+int uni_net_check_path(const char *path, const char *what, struct uni_err *err)
+{
+	const size_t most = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1;
+
+	if (strlen(path) > most)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"%s, %s, has a path of %zu bytes, and nobody can connect to more than %zu",
+			path, what, strlen(path), most);
+	if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0)
+		return 0;
+	if (errno == EACCES)
+		return uni_err_set(err, UNI_EPERM,
+			"this user may not open %s, %s: run as the VMM's user or as root", path,
+			what);
+	return uni_err_set(
+		err, UNI_ENOENT, "%s, %s, cannot be opened: %s", path, what, strerror(errno));
 }
 
 static int look_up(const struct uni_spec *spec, const char *host, const char *port,

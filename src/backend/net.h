@@ -26,6 +26,9 @@ int uni_net_parse(const struct uni_spec *spec, struct uni_net_addr *ret, struct 
 int uni_net_unix(const struct uni_spec *spec, const char *path, struct uni_net_addr *ret,
 	struct uni_err *err);
 
+/* Looks whether this user may connect to the unix socket at path, which is `what` of a VMM. */
+int uni_net_check_path(const char *path, const char *what, struct uni_err *err);
+
 /*
  * Connects within timeout_ms. Returns 0, and *fd_ret is non-blocking and close-on-exec; or an errno
  * (EAGAIN, ETIMEDOUT: nobody accepts).

@@ -287,7 +287,7 @@ struct uni_found {
 	struct uni_target_info info;
 	char spec[512]; /* "kvm:pid=12", "" if no backend of this build reaches it */
 	char way[16];	/* doctor's name for the way: "kvm-bpf", "kvm", "gdb"; "" none */
-	char why[240];	/* why this way, or why there is none */
+	char why[1024]; /* why this way; or why there is none, by each backend that claims it */
 };
 
 /*

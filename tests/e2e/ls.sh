@@ -19,7 +19,7 @@ sys.exit(not eval("(" + sys.argv[3] + ")"))' "$T/ls.json" "$pid" "$expression"
 
 # Processes with a VMM name and without a guest: Firecracker before its start, a crosvm helper.
 pretend() { # NAME ARGUMENT...
-	cp "$(readlink -f /proc/$$/exe)" "$T/$1"
+	[ -e "$T/$1" ] || cp "$(readlink -f /proc/$$/exe)" "$T/$1"
 	"$T/$1" -c 'read -r line; :' "$@" <"$T/fifo" 9>&- &
 	fake=$!
 }
@@ -66,8 +66,21 @@ if [ "$(id -u)" = 0 ] && $nobody true 2>/dev/null; then
 	check 'who may not look into a VMM is told so' lists $fc '
 		g["target"] is None and g["backend"] is None and g["name"] == "vm1" and g["uid"] == 0
 		and "not permitted" in g["why"] and "uid 0" in g["why"]' $nobody "$T/uniscope"
+	# A path of nearly 108 bytes, as long as a socket's can be.
+	long=$T/$(printf '%0*d' $((100 - ${#T})) 7)
+	mkdir "$long" && : >"$long/mon" && chmod 0 "$long/mon"
+	pretend qemu-system-x86_64 -accel kvm -name both -qmp "unix:$long/mon,server=on,wait=off"
+	both=$fake
+	wait_for 60 grep -q qemu /proc/$both/comm
+	check 'whom neither way is open to is told of both' lists $both '
+		g["target"] is None and g["why"].startswith("kvm: not permitted") and
+		g["why"].endswith("; gdb: this user may not open '"$long"'/mon, the VMM'"'"'s monitor: "
+			"run as the VMM'"'"'s user or as root")' $nobody "$T/uniscope"
+	exec 9>&-
+	wait $both
 else
 	skip 'who may not look into a VMM is told so' 'not root, or no setpriv'
+	skip 'whom neither way is open to is told of both' 'not root, or no setpriv'
 fi
 exec 9>&-
 wait $fc $crosvm

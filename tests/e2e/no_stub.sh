@@ -155,6 +155,17 @@ over_tcp() {
 	refused $? "$T/out" 1 "monitor is at TCP"
 }
 
+# Its own folder's path is longer than a socket's may be.
+far() {
+	end_guest
+	deep=$T/$(printf '%060d/%060d' 1 2)
+	mkdir -p "$deep" || return 1
+	(cd "$deep" && exec qemu-system-x86_64 -M microvm -accel tcg -m 64 -nodefaults -no-user-config -display none \
+		-kernel "$(image demo)" -append loop=1 -name "far$$" -qmp unix:m,server=on,wait=off) >"$T/boot" 2>&1 &
+	guest=$!
+	wait_for 60 test -S "$deep/m" && mon=/proc/$guest/cwd/m && listed && recorded "far$$"
+}
+
 for way in $(by_default tcg "$accels"); do
 	start "$way" || {
 		check "$way" false
@@ -170,6 +181,8 @@ for way in $(by_default tcg "$accels"); do
 	check "a guest that was paused stays so under $way" stays_paused
 done
 [ -n "$guest" ] && check 'a monitor that another client holds' held "$(if [ "$way" = kvm ]; then echo "kvm:pid=$guest,via=stop"; else echo "$target"; fi)"
+check 'a monitor in a folder with a long path' far
+mon=$T/mon
 check 'a QEMU that has a stub' own_stub
 check 'a QEMU whose monitor is on TCP' over_tcp
 finish

@@ -375,8 +375,14 @@ static int gdb_choose(const struct uni_target_info *info, const struct uni_host_
 {
 	struct uni_err err = { 0 };
 
-	if (info->gdb[0] == '\0' && uni_qmp_check(info->qmp, &err) != 0) {
-		(void)snprintf(why_ret, cap, "gdb: %s", err.msg);
+	int rc = 0;
+
+	if (info->gdb[0] == '\0')
+		rc = uni_qmp_check(info->qmp, &err);
+	else if (strncmp(info->gdb, "unix=", 5) == 0)
+		rc = uni_net_check_path(info->gdb + 5, "the VMM's gdb stub", &err);
+	if (rc != 0) {
+		(void)snprintf(why_ret, cap, "%s", err.msg);
 		return -1;
 	}
 	(void)snprintf(why_ret, cap, "stopped for each sample, by its gdb stub%s%s",

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -75,6 +76,23 @@ static void resolve_path(int pid, char *path, size_t cap)
 		(void)snprintf(path, cap, "%s", old);
 }
 
+/* A socket can be connected to by a short path only: a relative one goes through the VMM's folder,
+ * if it must. */
+static void resolve_socket(int pid, char *path, size_t cap)
+{
+	char old[UNI_VMM_PATH_MAX];
+	int n;
+
+	memcpy(old, path, uni_text_clean(old, sizeof(old), path, cap) + 1);
+	resolve_path(pid, path, cap);
+	if (old[0] == '/' || old[0] == '\0' ||
+		(path[0] == '/' && strlen(path) < sizeof(((struct sockaddr_un *)NULL)->sun_path)))
+		return;
+	n = snprintf(path, cap, "/proc/%d/cwd/%s", pid, old);
+	if (n < 0 || (size_t)n >= cap)
+		path[0] = '\0';
+}
+
 static void read_config(int pid, struct uni_vmm_cmdline *c)
 {
 	_cleanup_free_ char *data = NULL;
@@ -107,12 +125,12 @@ int uni_vmm_cmdline_read(int pid, struct uni_vmm_cmdline *ret)
 		return rc;
 	if (ret->config[0] != '\0')
 		read_config(pid, ret);
-	resolve_path(pid, ret->api, sizeof(ret->api));
+	resolve_socket(pid, ret->api, sizeof(ret->api));
 	if (ret->image[0] == '\0' && ret->api[0] != '\0' && !ret->opaque)
 		(void)uni_vmm_api_read(pid, ret); /* best effort */
 	resolve_path(pid, ret->image, sizeof(ret->image));
-	resolve_path(pid, ret->gdb_unix, sizeof(ret->gdb_unix));
-	resolve_path(pid, ret->qmp, sizeof(ret->qmp));
+	resolve_socket(pid, ret->gdb_unix, sizeof(ret->gdb_unix));
+	resolve_socket(pid, ret->qmp, sizeof(ret->qmp));
 	return 0;
 }
 

@@ -2,7 +2,6 @@
 #include "backend/vmm/qmp.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <poll.h>
@@ -238,12 +237,10 @@ static int wait_until_free(const char *path, bool *seen_ret, struct uni_err *err
 
 int uni_qmp_check(const char *path, struct uni_err *err)
 {
+	int rc = uni_net_check_path(path, "the VMM's monitor", err);
 	bool seen;
 
-	if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0 && errno == EACCES)
-		return uni_err_set(
-			err, UNI_EPERM, "qmp: this user may not open %s, the VMM's monitor", path);
-	return wait_until_free(path, &seen, err);
+	return rc != 0 ? rc : wait_until_free(path, &seen, err);
 }
 
 /*
