@@ -156,7 +156,8 @@ static int open_either(struct uni_exporting *x, const struct uni_exporter *e, st
 	return uni_exporting_open(x, err);
 }
 
-int uni_exporting_check(struct uni_exporting *x, const struct uni_exporter *e, struct uni_err *err)
+/* Can the input be written in this format? Returns 0, or the reason in err. */
+static int check_export(struct uni_exporting *x, const struct uni_exporter *e, struct uni_err *err)
 {
 	int rc = 0;
 
@@ -420,7 +421,7 @@ int uni_exporting_write(struct uni_exporting *x, const struct uni_exporter *e,
 	const struct uni_export_opt *opts, size_t nr_opts, const char *path, struct uni_err *err)
 {
 	struct one o = { .e = e, .by = x->calls, .view.lost = &o.lost };
-	int rc = uni_exporting_check(x, e, err);
+	int rc = check_export(x, e, err);
 
 	uni_strbuf_init(&o.lost);
 	if (rc == 0)

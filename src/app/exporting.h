@@ -32,8 +32,6 @@ int uni_exporting_open(struct uni_exporting *x, struct uni_err *err);
  * format cannot hold, and losses in the trace, are reported on stderr. */
 int uni_exporting_write(struct uni_exporting *x, const struct uni_exporter *e,
 	const struct uni_export_opt *opts, size_t nr_opts, const char *path, struct uni_err *err);
-/* Can the input be written in this format? Returns 0, or the reason in err. */
-int uni_exporting_check(struct uni_exporting *x, const struct uni_exporter *e, struct uni_err *err);
 void uni_exporting_close(struct uni_exporting *x);
 
 /* Private, of exporting_before.c: into x->diff what changed, of samples; of calls, if not yet. */

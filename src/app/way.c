@@ -28,7 +28,7 @@ int uni_guest_use_unwinder(
  * The kernel follows frame pointers, or the rows of an image without them. Why a guest is better
  * stopped, and its chains are found in another way; NULL: it need not be.
  */
-const char *uni_guest_why_to_stop(const struct uni_guest *g, const struct uni_attach_args *args)
+static const char *reason_to_stop(const struct uni_guest *g, const struct uni_attach_args *args)
 {
 	const struct uni_unwinder *u = &g->unwinder;
 	bool fp = false, scan = false;
@@ -64,7 +64,7 @@ static struct uni_way_wish make_wish(const struct uni_guest *g, const struct uni
 
 	(void)uni_asked_parse(args->method, &wish.asked);
 	if (wish.asked == UNI_ASKED_AUTO && !wish.no_pause)
-		wish.because = uni_guest_why_to_stop(g, args);
+		wish.because = reason_to_stop(g, args);
 	return wish;
 }
 

@@ -13,8 +13,6 @@ int uni_guest_check_method(
 /* Backends that have a choice have a key for it; others pause, or need not. */
 int uni_guest_choose_method(
 	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err);
-/* Why it is better stopped for each sample, by its image and the options; NULL: it need not be. */
-const char *uni_guest_why_to_stop(const struct uni_guest *g, const struct uni_attach_args *args);
 
 /* A part of uni_guest_open(): sets g->image and g->symtab. */
 int uni_guest_load_image(

@@ -12,7 +12,8 @@
 static const char *const column_names[UNI_COLUMNS] = { "self", "total" };
 static const char *const side_names[UNI_SIDES] = { "before", "after" };
 
-const char *uni_diff_unit(const struct uni_diff_show *s, enum uni_side side)
+/* How the spread was found, "32 blocks of time": for headings. */
+static const char *spread_origin(const struct uni_diff_show *s, enum uni_side side)
 {
 	if (uni_diff_of_runs(s->d))
 		return "runs";
@@ -347,7 +348,7 @@ static void put_json_side(struct uni_json *j, const struct uni_diff_show *s, enu
 		uni_json_double(j, i->samples);
 	else
 		uni_json_null(j);
-	uni_json_kv(str, j, "spread_from", uni_diff_unit(s, side));
+	uni_json_kv(str, j, "spread_from", spread_origin(s, side));
 	uni_json_object_end(j);
 }
 

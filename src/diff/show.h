@@ -37,7 +37,5 @@ struct uni_diff_show {
 void uni_diff_verdict(const struct uni_diff_show *s, struct uni_strbuf *ret);
 void uni_diff_text(const struct uni_diff_show *s, struct uni_sink *out);
 void uni_diff_json(const struct uni_diff_show *s, struct uni_sink *out);
-/* How the spread was found, "32 blocks of time": for headings. */
-const char *uni_diff_unit(const struct uni_diff_show *s, enum uni_side side);
 
 #endif

@@ -188,7 +188,10 @@ static bool line_up(const struct uni_pile *pile, const struct keyed *keys, struc
 	return true;
 }
 
-bool uni_pile_sort(struct uni_pile *pile, const uint32_t *rank, size_t nr_ranks)
+/* By frames, root first, each by its rank (uni_profile_frame_ranks()); equal ones keep their order.
+ * Afterwards each stack has only the frames that the stack before it lacks. false: out of
+ * memory. */
+static bool sort_pile(struct uni_pile *pile, const uint32_t *rank, size_t nr_ranks)
 {
 	const size_t nr = pile->stacks.nr;
 	_cleanup_free_ struct keyed *keys = calloc(nr + 1, sizeof(*keys));
@@ -263,7 +266,7 @@ int uni_pile_build(struct uni_profile *p)
 	uni_vec_foreach (s, &pile->stacks)
 		deepest = s->nr > deepest ? s->nr : deepest;
 	path = calloc(deepest + 1, sizeof(*path));
-	if (rank == NULL || path == NULL || !uni_pile_sort(pile, rank, p->frames.nr) ||
+	if (rank == NULL || path == NULL || !sort_pile(pile, rank, p->frames.nr) ||
 		!reserve_nodes(p))
 		return -UNI_ENOMEM;
 	uni_vec_foreach (s, &pile->stacks)
@@ -281,7 +284,7 @@ int uni_profile_finish_pile(struct uni_profile *p)
 		return uni_profile_finish(p);
 	uni_profile_drop_finders(p);
 	rank = uni_profile_frame_ranks(p);
-	if (rank == NULL || !uni_pile_sort(&p->pile, rank, p->frames.nr))
+	if (rank == NULL || !sort_pile(&p->pile, rank, p->frames.nr))
 		return -UNI_ENOMEM;
 	uni_vec_foreach (s, &p->pile.stacks) {
 		root->total += s->value;

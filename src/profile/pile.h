@@ -27,10 +27,6 @@ struct uni_pile {
 bool uni_pile_add(
 	struct uni_pile *pile, const uint32_t *frames, size_t nr, double value, double value2);
 void uni_pile_deinit(struct uni_pile *pile);
-/* By frames, root first, each by its rank (uni_profile_frame_ranks()); equal ones keep their order.
- * Afterwards each stack has only the frames that the stack before it lacks. false: out of
- * memory. */
-bool uni_pile_sort(struct uni_pile *pile, const uint32_t *rank, size_t nr_ranks);
 /*
  * Used instead of uni_profile_finish(), by a caller that only goes from stack to stack. The pile is
  * sorted, and no tree is made: only a root with totals. Without a pile it is the same as that

@@ -39,7 +39,7 @@ uint64_t uni_run_end_ns(const struct uni_sampler_cfg *cfg, uint64_t now_ns)
 	return end_ns;
 }
 
-int uni_run_check(struct uni_target *t, const struct uni_sampler_cfg *cfg, struct uni_err *err)
+static int check_run(struct uni_target *t, const struct uni_sampler_cfg *cfg, struct uni_err *err)
 {
 	bool exits = cfg->exits_every != 0;
 
@@ -145,7 +145,7 @@ void uni_sampler_run_all(struct uni_sampler_job *job, size_t nr)
 		job[i].end = UNI_END_DURATION;
 		uni_record_stats_deinit(&job[i].stats);
 		job[i].stats = (struct uni_record_stats){ 0 };
-		job[i].rc = uni_run_check(job[i].t, &job[i].cfg, &job[i].err);
+		job[i].rc = check_run(job[i].t, &job[i].cfg, &job[i].err);
 		if (job[i].rc < 0)
 			continue;
 		if (uni_streamer_can(job[i].t))

@@ -14,7 +14,6 @@ bool uni_run_asked_to_stop(const struct uni_sampler_cfg *cfg);
 bool uni_run_alive(struct uni_target *t);
 /* When a run that begins now ends; UINT64_MAX: never by itself. */
 uint64_t uni_run_end_ns(const struct uni_sampler_cfg *cfg, uint64_t now_ns);
-int uni_run_check(struct uni_target *t, const struct uni_sampler_cfg *cfg, struct uni_err *err);
 
 bool uni_streamer_can(struct uni_target *t);
 /* All in this thread, until the last has ended. */

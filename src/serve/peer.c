@@ -30,7 +30,8 @@ static bool split_line(char *line, char *word[NR_WORDS])
 	return true;
 }
 
-bool uni_peer_find(char *table, uint32_t addr, uint16_t port, uint16_t our_port, uid_t *ret)
+/* `addr` and `port` are in network byte order. */
+static bool find_peer_uid(char *table, uint32_t addr, uint16_t port, uint16_t our_port, uid_t *ret)
 {
 	/* The kernel prints an address in words of this machine's byte order. */
 	char from[2][48], to[2][48], *save = NULL, *word[NR_WORDS];
@@ -73,7 +74,7 @@ bool uni_peer_uid(const struct sockaddr *peer, uint16_t port, uid_t *ret)
 		size_t size;
 
 		if (uni_read_file(tables[i], TABLE_MAX, &text, &size, NULL) == 0 &&
-			uni_peer_find(text, from.sin_addr.s_addr, from.sin_port, port, ret))
+			find_peer_uid(text, from.sin_addr.s_addr, from.sin_port, port, ret))
 			return true;
 	}
 	return false;

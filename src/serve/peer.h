@@ -14,7 +14,4 @@
  */
 bool uni_peer_uid(const struct sockaddr *peer, uint16_t port, uid_t *ret);
 
-/* The same from a text in that format, for tests. `addr` and `port` are in network byte order. */
-bool uni_peer_find(char *table, uint32_t addr, uint16_t port, uint16_t our_port, uid_t *ret);
-
 #endif

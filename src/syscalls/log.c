@@ -25,7 +25,8 @@ uint32_t uni_sysc_log_text(struct uni_sysc_log *log, const char *s, size_t len)
 	return uni_strtab_add(log->text, s, len);
 }
 
-bool uni_sysc_log_passes(struct uni_sysc_log *log, uint32_t name)
+/* Do calls of that name (a text of the log) pass the filter? */
+static bool name_passes(struct uni_sysc_log *log, uint32_t name)
 {
 	__typeof__(&log->cache[0]) c = &log->cache[name % UNI_SYSC_CACHE];
 
@@ -43,7 +44,7 @@ int uni_sysc_log_put(struct uni_sysc_log *log, const struct uni_sysc_entry *e, u
 	if (e->name == UNI_STR_NONE || e->args == UNI_STR_NONE || e->thread == UNI_STR_NONE ||
 		e->result == UNI_STR_NONE)
 		return -UNI_ENOMEM;
-	if (!uni_sysc_log_passes(log, e->name))
+	if (!name_passes(log, e->name))
 		return 0;
 	if (log->unused.nr != 0) {
 		*index_ret = log->unused.v[--log->unused.nr];

@@ -60,8 +60,6 @@ int uni_sysc_log_add(struct uni_sysc_log *log, const struct uni_sysc_entry *e);
 
 /* The same; *index_ret: its place in `all`, UINT32_MAX if it is not printed. */
 int uni_sysc_log_put(struct uni_sysc_log *log, const struct uni_sysc_entry *e, uint32_t *index_ret);
-/* Do calls of that name (a text of the log) pass the filter? */
-bool uni_sysc_log_passes(struct uni_sysc_log *log, uint32_t name);
 /* For callers that print a log while it grows: frees the entry's place for another one. */
 int uni_sysc_log_forget(struct uni_sysc_log *log, uint32_t index);
 /* Frees the texts of forgotten entries: all numbers of texts except those in entries become

@@ -38,7 +38,8 @@ static void make_masks(struct uni_walk *w)
 	}
 }
 
-uint64_t uni_walk_cycles(const struct uni_walk *w, uint64_t ns)
+/* The counter at this time. */
+static uint64_t cycles_at(const struct uni_walk *w, uint64_t ns)
 {
 	const struct uni_trace_clock *c = &w->in->cpu[0].clock;
 	bool before = ns < c->ns;
@@ -73,9 +74,8 @@ int uni_walk_init(struct uni_walk *w, const struct uni_trace_input *in,
 	make_masks(w);
 	w->functions = w->calls == 0 && uni_trace_mode_of(in) == UNI_TRACE_MODE_FUNCTION;
 	w->park = w->nr_cpus > 1;
-	w->from = w->filter.from_ns == 0 ? 0 : uni_walk_cycles(w, w->filter.from_ns);
-	w->to = w->filter.to_ns == UINT64_MAX ? UNI_WALK_NEVER
-					      : uni_walk_cycles(w, w->filter.to_ns);
+	w->from = w->filter.from_ns == 0 ? 0 : cycles_at(w, w->filter.from_ns);
+	w->to = w->filter.to_ns == UINT64_MAX ? UNI_WALK_NEVER : cycles_at(w, w->filter.to_ns);
 	w->cpu = calloc(w->nr_cpus, sizeof(*w->cpu));
 	if (w->cpu == NULL || !uni_walk_threads_init(w)) {
 		uni_walk_deinit(w);

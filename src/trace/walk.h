@@ -169,8 +169,6 @@ static inline uint64_t uni_walk_took(const struct uni_walk *w, uint64_t from, ui
 	return to > from ? uni_walk_ns(w, to) - uni_walk_ns(w, from) : 0;
 }
 
-uint64_t uni_walk_cycles(const struct uni_walk *w, uint64_t ns); /* the counter at this time */
-
 /* --- for the loop only ------------------------------------------------------------------------ */
 
 uint32_t uni_walk_func(struct uni_walk *w, uint32_t payload);

@@ -88,13 +88,6 @@ int uni_gdb_stub_physical(struct uni_gdb_stub *s);
  */
 int uni_gdb_stub_recover(struct uni_gdb_stub *s, int rc);
 
-/*
- * Patches a held guest, with one packet for each place: a broken connection leaves old bytes or new
- * ones. Returns as uni_patch_run(); -UNI_EPROTO and the like: the connection failed.
- */
-struct uni_patch_plan;
-int uni_gdb_stub_patch(struct uni_gdb_stub *s, struct uni_patch_plan *p);
-
 /* Takes packets that came without a request: somebody paused the guest, the VM ended. */
 int uni_gdb_stub_idle(struct uni_gdb_stub *s);
 

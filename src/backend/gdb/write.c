@@ -69,7 +69,11 @@ static int write_all(struct uni_gdb_stub *s, const struct uni_patch_plan *plan, 
 	return rc;
 }
 
-int uni_gdb_stub_patch(struct uni_gdb_stub *s, struct uni_patch_plan *p)
+/*
+ * Patches a held guest, with one packet for each place: a broken connection leaves old bytes or new
+ * ones. Returns as uni_patch_run(); -UNI_EPROTO and the like: the connection failed.
+ */
+static int patch_places(struct uni_gdb_stub *s, struct uni_patch_plan *p)
 {
 	struct uni_patch_job *job = p->job;
 	size_t done = 0, back;
@@ -105,7 +109,7 @@ static int patch_held(struct uni_gdb_target *t, struct uni_patch_plan *p)
 	if (rc == 0 && (!t->held || t->stub.state == UNI_GDB_RUNNING))
 		rc = -UNI_EAGAIN;
 	if (rc == 0)
-		rc = uni_gdb_stub_patch(&t->stub, p);
+		rc = patch_places(&t->stub, p);
 	if (rc != 0 && rc != -UNI_EFAULT && rc != -UNI_EAGAIN)
 		rc = uni_gdb_stub_recover(&t->stub, rc);
 	uni_gdb_end(t);

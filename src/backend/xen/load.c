@@ -23,7 +23,7 @@ bool uni_xen_host_is_xen(void)
 }
 
 /* Without xenfs, a dom0 cannot tell; then only trying shows it. */
-bool uni_xen_host_is_dom0(void)
+static bool host_is_dom0(void)
 {
 	char text[64];
 
@@ -35,7 +35,7 @@ int uni_xen_host_check(struct uni_err *err)
 {
 	if (!uni_xen_host_is_xen())
 		return uni_err_set(err, UNI_ENOTSUP, "this host does not run under Xen");
-	if (!uni_xen_host_is_dom0())
+	if (!host_is_dom0())
 		return uni_err_set(err, UNI_ENOTSUP,
 			"this is a guest of Xen, not its dom0: run uniscope there");
 	if (access(PRIVCMD, F_OK) != 0)

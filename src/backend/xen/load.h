@@ -24,6 +24,5 @@ void uni_xen_lib_close(struct uni_xen_lib *lib); /* idempotent; may be zeroed */
  */
 int uni_xen_host_check(struct uni_err *err);
 bool uni_xen_host_is_xen(void);
-bool uni_xen_host_is_dom0(void);
 
 #endif

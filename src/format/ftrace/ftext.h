@@ -95,7 +95,6 @@ int uni_ftext_parse(const char *data, size_t size, struct uni_ftext *t,
 
 /* Nanos' columns, its header first. */
 void uni_ftext_write(const struct uni_ftext *t, struct uni_sink *out);
-void uni_ftext_write_header(enum uni_ftext_tracer tracer, struct uni_sink *out);
 
 #define UNI_FTEXT_DURATION     13 /* columns */
 #define UNI_FTEXT_DURATION_MAX 32

@@ -15,7 +15,7 @@
 #define UNTIMED	  "             "
 #define NO_THREAD "tid" /* what Nanos calls a thread without a name */
 
-void uni_ftext_write_header(enum uni_ftext_tracer tracer, struct uni_sink *out)
+static void write_header(enum uni_ftext_tracer tracer, struct uni_sink *out)
 {
 	if (tracer == UNI_FTEXT_GRAPH) {
 		uni_sink_puts(out, "# tracer: function_graph\n"
@@ -163,7 +163,7 @@ static void put_hit(
 
 void uni_ftext_write(const struct uni_ftext *t, struct uni_sink *out)
 {
-	uni_ftext_write_header(t->tracer, out);
+	write_header(t->tracer, out);
 	for (size_t i = 0; i < t->events.nr; i++) {
 		const struct uni_ftext_event *e = &t->events.v[i];
 
