@@ -101,6 +101,16 @@ static const char *program_of(const struct uni_qemu_args *args, const struct uni
 	return args->program != NULL ? args->program : q->kind->program;
 }
 
+bool uni_qemu_has_kvm(const char **why_ret)
+{
+	if (access("/dev/kvm", R_OK | W_OK) == 0) {
+		*why_ret = "/dev/kvm can be used";
+		return true;
+	}
+	*why_ret = errno == ENOENT ? "there is no /dev/kvm" : "/dev/kvm may not be opened";
+	return false;
+}
+
 static void choose_accel(const struct uni_qemu_args *args, struct uni_qemu *q)
 {
 	const char *want = args->accel;
@@ -111,13 +121,8 @@ static void choose_accel(const struct uni_qemu_args *args, struct uni_qemu *q)
 	} else if (q->kind != native_kind()) {
 		q->accel = "tcg";
 		q->accel_why = "the image is not for this host";
-	} else if (access("/dev/kvm", R_OK | W_OK) == 0) {
-		q->accel = "kvm";
-		q->accel_why = "/dev/kvm can be used";
 	} else {
-		q->accel = "tcg";
-		q->accel_why =
-			errno == ENOENT ? "there is no /dev/kvm" : "/dev/kvm may not be opened";
+		q->accel = uni_qemu_has_kvm(&q->accel_why) ? "kvm" : "tcg";
 	}
 }
 

@@ -48,6 +48,8 @@ void uni_qemu_stop(struct uni_qemu *q); /* ends it and removes its folder; idemp
 
 /* The program that boots this host's own images, and the package that has it. */
 const char *uni_qemu_native(const char **package_ret);
+/* May this user boot guests with KVM? why_ret: the reason in both cases. */
+bool uni_qemu_has_kvm(const char **why_ret);
 
 /* Did it end by isa-debug-exit, which only a guest does? */
 bool uni_qemu_was_debug_exit(const struct uni_qemu *q, int status);

@@ -237,3 +237,13 @@ bool uni_process_is_ending(pid_t pid)
 		at = strchr(at + 1, ' ');
 	return at != NULL && (strtoul(at, NULL, 10) & EXITING) != 0;
 }
+
+/* Each kernel gives its first pid namespace this number (linux/proc_ns.h, PROC_PID_INIT_INO). */
+bool uni_process_ids_are_inner(void)
+{
+	char link[32];
+	ssize_t n = readlink("/proc/self/ns/pid", link, sizeof(link) - 1);
+
+	link[n > 0 ? n : 0] = '\0';
+	return n > 0 && strcmp(link, "pid:[4026531836]") != 0;
+}

@@ -68,7 +68,7 @@ static uint32_t check_backend(
 
 static void check_qemu(struct uni_host_way *ret)
 {
-	const char *package, *program = uni_qemu_native(&package);
+	const char *package, *why, *program = uni_qemu_native(&package);
 	_cleanup_strbuf_ struct uni_strbuf path;
 	char plugin[4096];
 	struct uni_err err = { 0 };
@@ -82,6 +82,9 @@ static void check_qemu(struct uni_host_way *ret)
 			program, package);
 		return;
 	}
+	ok = uni_qemu_has_kvm(&why);
+	uni_host_fact_add(ret, "kvm", ok, "%s: %s", why,
+		ok ? "guests boot with KVM" : "guests boot without KVM (TCG), which is slower");
 	ok = uni_exact_plugin(plugin, sizeof(plugin), &err) == 0;
 	if (ok && !uni_exact_can_load(path.s)) {
 		ok = false;

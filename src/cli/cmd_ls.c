@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/json.h"
 #include "app/attach.h"
 #include "app/cmd.h"
@@ -151,7 +152,11 @@ static int run_ls(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (rc == 0 && o.json)
 		rc = print_json(found, nr, err);
 	else if (rc == 0 && nr == 0)
-		uni_note("no guest is running on this host (or none that this user may see)");
+		uni_note(uni_process_ids_are_inner()
+				 ? "no guest is running in this container (those of the host are "
+				   "not seen from here: run uniscope there, or with --pid=host)"
+				 : "no guest is running on this host (or none that this user may "
+				   "see)");
 	else if (rc == 0)
 		print_table(found, nr);
 	for (size_t i = 0; rc == 0 && i < nr; i++) {

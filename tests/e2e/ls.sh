@@ -7,14 +7,16 @@ U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"
 
 # Is the Python expression true of the entry with that pid (g; None if there is none)?
-lists() { # PID EXPRESSION COMMAND...
-	pid=$1 expression=$2
-	shift 2
-	"$@" ls --json >"$T/ls.json" || return 1
+member() { # PID EXPRESSION
 	cat "$T/ls.json"
 	python3 -c 'import json, sys
 g = next((g for g in json.load(open(sys.argv[1])) if g["pid"] == int(sys.argv[2])), None)
-sys.exit(not eval("(" + sys.argv[3] + ")"))' "$T/ls.json" "$pid" "$expression"
+sys.exit(not eval("(" + sys.argv[3] + ")"))' "$T/ls.json" "$1" "$2"
+}
+lists() { # PID EXPRESSION COMMAND...
+	pid=$1 expression=$2
+	shift 2
+	"$@" ls --json >"$T/ls.json" && member "$pid" "$expression"
 }
 
 # Processes with a VMM name and without a guest: Firecracker before its start, a crosvm helper.
@@ -45,9 +47,7 @@ ends_meanwhile() { # N PID
 	wait_for 60 has_ended "$2"
 	kill -CONT "$(pgrep -P $tracer)"
 	wait $tracer
-	cat "$T/ls.json"
-	python3 -c 'import json, sys
-sys.exit(any(g["pid"] == int(sys.argv[2]) for g in json.load(open(sys.argv[1]))))' "$T/ls.json" "$2"
+	member "$2" 'g is None'
 }
 has_ended() {
 	! grep -q '^State:.[^ZX]' "/proc/$1/status" 2>/dev/null
@@ -127,11 +127,25 @@ contained() {
 		and g["target"] == "kvm:pid=%d" % g["pid"]' "$U" &&
 		"$U" stacks "$guest" >"$T/stacks" && grep lab_entry "$T/stacks"
 }
+# A container that sees the host's processes and has no /dev/kvm: what `ls` names is what works.
+no_device() {
+	unshare -m --propagation private sh -c '. "$1/tests/fresh/devices.sh" && mkdir "$2/dev" && few_devices "$2/dev" &&
+		mount --move "$2/dev" /dev && [ ! -e /dev/kvm ] && "$3" ls --json >"$2/ls.json" &&
+		"$3" record -q -d 0.5 -o "$2/n.uniscope" "$4" && "$3" stacks "$4"' sh "$SRC" "$T" "$U" "$guest" >"$T/out" 2>&1
+	status=$?
+	cat "$T/out"
+	[ $status = 0 ] && grep lab_entry "$T/out" && member "$guest" 'g["target"] == "kvm:pid=%d" % g["pid"]'
+}
 case " $accels " in
 *' kvm '*)
 	check 'a KVM guest with all that is known of it' kvm_guest
 	check 'by the backend that the host permits' as_permitted
 	check 'and whether its VMM stands still' stands_still
+	if unshare -m true 2>/dev/null; then
+		check 'a guest of the host, from where there is no /dev/kvm' no_device
+	else
+		skip 'a guest of the host, from where there is no /dev/kvm' 'unshare is not permitted'
+	fi
 	if unshare -p -f -m --mount-proc true 2>/dev/null; then
 		check 'a guest in a container, with its image' contained
 		[ ! -x "$(command -v strace)" ] || check 'it ends while ls looks for a way to it' ends_meanwhile 2 "$guest"

@@ -59,14 +59,22 @@ static void drop(const struct place *p, const char *name)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void caps(const struct place *p, const char *effective, int seccomp)
+/* most: what a process can ever get. */
+static void limited_caps(
+	const struct place *p, const char *effective, const char *most, int seccomp)
 {
 	char text[256];
 
 	(void)snprintf(text, sizeof(text),
-		"Name:\tuniscope\nCapPrm:\tffffffffffffffff\nCapEff:\t%s\nSeccomp:\t%d\n",
-		effective, seccomp);
+		"Name:\tuniscope\nCapPrm:\tffffffffffffffff\nCapEff:\t%s\nCapBnd:\t%s\n"
+		"Seccomp:\t%d\n",
+		effective, most, seccomp);
 	put(p, "/proc/self/status", text);
+}
+
+static void caps(const struct place *p, const char *effective, int seccomp)
+{
+	limited_caps(p, effective, "000001ffffffffff", seccomp);
 }
 
 static const char btf[] = "\0task_struct\0kvm_vcpu\0BPF_FUNC_loop\0BPF_FUNC_x";
@@ -194,12 +202,16 @@ static void each_capability(void **state)
 	refused(p, "capabilities",
 		"CAP_BPF and CAP_PERFMON are missing: run as root, or once: setcap "
 		"cap_bpf,cap_perfmon+ep /opt/uniscope");
-	/* Root of a container has nothing that it could run as. */
+	/* Root of a container has nothing that it could run as; nor would root or setcap help
+	 * others. */
 	p->h.uid = 0;
 	refused(p, "capabilities",
-		"CAP_BPF and CAP_PERFMON are missing: root of this container or service is not "
-		"given them: grant them to it (--cap-add), or run uniscope on the host");
+		"CAP_BPF and CAP_PERFMON are missing: this container or service runs without: "
+		"start it with --cap-add, or run uniscope on the host");
 	p->h.uid = 1000;
+	limited_caps(p, CAP_NONE, CAP_BPF, 0);
+	refused(p, "capabilities",
+		"CAP_BPF and CAP_PERFMON are missing: this container or service runs without");
 	caps(p, CAP_BPF, 0);
 	refused(p, "capabilities", "CAP_PERFMON is missing");
 	caps(p, "0000004000000000", 0);
@@ -208,7 +220,7 @@ static void each_capability(void **state)
 	put(p, "/proc/sys/kernel/cap_last_cap", "37\n");
 	caps(p, CAP_NONE, 0);
 	refused(p, "capabilities",
-		"CAP_SYS_ADMIN is missing (Linux 6.1.0-18-amd64 knows no CAP_BPF): run as root");
+		"CAP_SYS_ADMIN (Linux 6.1.0-18-amd64 knows no CAP_BPF) is missing: run as root");
 	caps(p, CAP_ADMIN, 0);
 	p->h.prog_errno = p->h.event_errno = 0;
 	permitted(p);
@@ -299,7 +311,7 @@ static void the_pausing_method(void **state)
 	uni_kvm_pause_facts(&h, &w);
 	for (uint32_t i = 0; i < w.nr; i++)
 		assert_false(w.fact[i].ok);
-	assert_non_null(strstr(fact(&w, "ptrace")->text, "root of this container"));
+	assert_non_null(strstr(fact(&w, "ptrace")->text, "this container"));
 	assert_non_null(strstr(fact(&w, "ptrace")->text, "kernel.yama.ptrace_scope=0"));
 	assert_non_null(strstr(fact(&w, "pidfd_getfd")->text, "5.6"));
 
@@ -311,6 +323,41 @@ static void the_pausing_method(void **state)
 	put(p, "/proc/sys/kernel/yama/ptrace_scope", "3\n"); /* nor may root */
 	uni_kvm_pause_facts(&h, &w);
 	assert_false(fact(&w, "ptrace")->ok);
+}
+
+static bool has_fact(const struct uni_host_way *w, const char *name)
+{
+	for (uint32_t i = 0; i < w->nr; i++) {
+		if (strcmp(w->fact[i].name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A container that is not given the device, and one that sees its own processes only. */
+static void what_a_container_hides(void **state)
+{
+	struct place *p = *state;
+	struct uni_kvm_pause_host h = { .root = p->root };
+	struct uni_host_way w = { 0 };
+
+	put(p, "/proc/misc", "231 snapshot\n232 xkvm\n");
+	assert_false(uni_kvm_is_there(p->root));
+	uni_kvm_pause_facts(&h, &w);
+	assert_false(has_fact(&w, "device") || has_fact(&w, "processes"));
+	put(p, "/proc/misc", "231 snapshot\n232 kvm\n");
+	assert_true(uni_kvm_is_there(p->root));
+	h.inner = true;
+	w.nr = 0;
+	uni_kvm_pause_facts(&h, &w);
+	assert_non_null(strstr(fact(&w, "device")->text, "--device /dev/kvm"));
+	assert_non_null(strstr(fact(&w, "processes")->text, "--pid=host"));
+	drop(p, "/proc/misc");
+	put(p, "/dev/kvm", "");
+	assert_true(uni_kvm_is_there(p->root));
+	w.nr = 0;
+	uni_kvm_pause_facts(&h, &w);
+	assert_false(has_fact(&w, "device"));
 }
 
 /* Not permitted, in these words. */
@@ -347,8 +394,11 @@ static void whose_process_it_is(void **state)
 	not_for_us(&r, "missing: run as that user or as root");
 	r.mine = 0;
 	r.theirs = 1000;
-	not_for_us(&r, "missing: root of this container");
+	not_for_us(&r, "missing: this container");
 	r.mine = 1000;
+	r.withheld = true;
+	not_for_us(&r, "missing: this container");
+	r.withheld = false;
 	r.theirs = 0;
 	r.caps = ptrace;
 	not_for_us(&r, "and CAP_DAC_READ_SEARCH is missing");
@@ -438,6 +488,7 @@ int main(void)
 		WITH_PLACE(locked_memory_of_old_kernels),
 		WITH_PLACE(all_causes_are_named),
 		WITH_PLACE(the_pausing_method),
+		WITH_PLACE(what_a_container_hides),
 		WITH_PLACE(whose_process_it_is),
 		WITH_PLACE(what_vm_exits_need),
 		WITH_PLACE(hostile_texts),

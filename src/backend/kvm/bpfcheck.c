@@ -63,6 +63,7 @@ static bool status_value(const char *text, const char *key, int base, uint64_t *
 
 struct rights {
 	uint64_t caps; /* effective */
+	uint64_t most; /* those that anybody here can get: a container withholds the others */
 	bool old;      /* the kernel knows no CAP_BPF */
 	bool known;    /* caps could be read */
 	bool filtered; /* seccomp */
@@ -102,6 +103,8 @@ static void read_rights(const struct uni_kvm_bpf_host *h, struct rights *r)
 	if (uni_read_small(
 		    path_of(h, "/proc/self/status", path, sizeof(path)), text, sizeof(text)) > 0) {
 		r->known = status_value(text, "CapEff:", 16, &r->caps);
+		if (!status_value(text, "CapBnd:", 16, &r->most))
+			r->most = UINT64_MAX;
 		r->filtered = status_value(text, "Seccomp:", 10, &v) && v == 2;
 	}
 	line_of(h, "/proc/sys/kernel/cap_last_cap", text, sizeof(text));
@@ -193,17 +196,19 @@ static void check_lockdown(const struct uni_kvm_bpf_host *h, struct uni_host_way
 			mode[0] != '\0' ? mode : "there is none");
 }
 
-static void add_grant(const struct uni_kvm_bpf_host *h, const char *missing, struct uni_host_way *w)
+/* The capabilities that are missing, and how to get them. */
+static void add_grant(const struct uni_kvm_bpf_host *h, const struct rights *r, const char *missing,
+	bool withheld, struct uni_host_way *w)
 {
 	const char *exe = h->exe[0] != '\0' ? h->exe : "PATH/uniscope";
 
-	if (h->uid == 0)
+	if (h->uid == 0 || withheld || r->old)
 		uni_host_fact_add(w, "capabilities", false, "%s missing: %s", missing,
-			uni_kvm_rights_advice(h->uid));
+			uni_kvm_rights_advice(h->uid, withheld));
 	else
 		uni_host_fact_add(w, "capabilities", false,
 			"%s missing: %s, or once: setcap cap_bpf,cap_perfmon+ep %s", missing,
-			uni_kvm_rights_advice(h->uid), exe);
+			uni_kvm_rights_advice(h->uid, withheld), exe);
 }
 
 static void check_caps(
@@ -211,40 +216,44 @@ static void check_caps(
 {
 	bool admin = has_cap(r, CAP_SYS_ADMIN_BIT);
 	bool bpf = admin || has_cap(r, CAP_BPF_BIT), perfmon = admin || has_cap(r, CAP_PERFMON_BIT);
+	bool no_bpf = (r->most >> CAP_BPF_BIT & 1) == 0;
+	bool no_perfmon = (r->most >> CAP_PERFMON_BIT & 1) == 0;
+	char old[128];
 
-	if (!r->known)
-		uni_host_fact_add(w, "capabilities", h->prog_errno == 0,
-			"/proc/self/status does not tell them");
-	else if (r->old && !admin)
-		uni_host_fact_add(w, "capabilities", false,
-			"CAP_SYS_ADMIN is missing (Linux %s knows no CAP_BPF): %s", h->release,
-			uni_kvm_rights_advice(h->uid));
-	else if (!bpf && !perfmon)
-		add_grant(h, "CAP_BPF and CAP_PERFMON are", w);
-	else if (!bpf || !perfmon)
-		add_grant(h, bpf ? "CAP_PERFMON is" : "CAP_BPF is", w);
-	else
-		uni_host_fact_add(w, "capabilities", true,
-			admin ? "CAP_SYS_ADMIN" : "CAP_BPF and CAP_PERFMON");
+	(void)snprintf(
+		old, sizeof(old), "CAP_SYS_ADMIN (Linux %.60s knows no CAP_BPF) is", h->release);
 	if (r->inner)
 		uni_host_fact_add(w, "user namespace", false,
 			"this is a user namespace of its own (a rootless container?): capabilities "
 			"count only outside, so run uniscope on the host");
+	else if (!r->known)
+		uni_host_fact_add(w, "capabilities", h->prog_errno == 0,
+			"/proc/self/status does not tell them");
+	else if (r->old && !admin)
+		add_grant(h, r, old, (r->most >> CAP_SYS_ADMIN_BIT & 1) == 0, w);
+	else if (!bpf && !perfmon)
+		add_grant(h, r, "CAP_BPF and CAP_PERFMON are", no_bpf || no_perfmon, w);
+	else if (!bpf || !perfmon)
+		add_grant(
+			h, r, bpf ? "CAP_PERFMON is" : "CAP_BPF is", bpf ? no_perfmon : no_bpf, w);
+	else
+		uni_host_fact_add(w, "capabilities", true,
+			admin ? "CAP_SYS_ADMIN" : "CAP_BPF and CAP_PERFMON");
 }
 
 /* The sampler also reads a VMM's list of files and its memory, as any debugger does. */
 static void check_whose(
 	const struct uni_kvm_bpf_host *h, const struct rights *r, struct uni_host_way *w)
 {
-	if (!r->known)
+	if (!r->known || r->inner)
 		return;
 	if (uni_kvm_rights_read_all(r->caps))
 		uni_host_fact_add(w, "processes", true, "VMMs of every user");
 	else
 		uni_host_fact_add(w, "processes", true,
 			"VMMs of uid %u only: those of others need CAP_SYS_PTRACE and "
-			"CAP_DAC_READ_SEARCH too, or root",
-			h->uid);
+			"CAP_DAC_READ_SEARCH too%s",
+			h->uid, h->uid != 0 && uni_kvm_rights_read_all(r->most) ? ", or root" : "");
 }
 
 /* Adds the failed trials that no fact above explains. */

@@ -71,7 +71,10 @@ static int kvm_probe(const struct uni_spec *spec, struct uni_target_info *ret, s
 		return rc;
 	rc = uni_vmm_describe(pid, ret);
 	if (rc == -UNI_EGONE)
-		return uni_err_set(err, UNI_EGONE, "there is no process %d", pid);
+		return uni_err_set(err, UNI_EGONE, "there is no process %d%s", pid,
+			uni_process_ids_are_inner() ? " in this container, which has process ids "
+						      "of its own"
+						    : "");
 	if (rc == 0)
 		return 0;
 	rc = uni_kvm_rights_check(pid, err);
@@ -327,7 +330,7 @@ static int kvm_host_check(struct uni_err *err)
 	struct uni_kvm_host host;
 	char scope[8] = "0";
 
-	if (access("/dev/kvm", F_OK) != 0)
+	if (!uni_kvm_is_there(""))
 		return uni_err_set(err, UNI_ENOTSUP,
 			"there is no /dev/kvm: this host has no KVM (load kvm_intel or kvm_amd, or "
 			"allow nested virtualisation); QEMU without KVM is reached by gdb:");
@@ -344,9 +347,9 @@ static int kvm_host_check(struct uni_err *err)
 		uni_read_small("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)) > 0 &&
 		scope[0] != '0')
 		return uni_err_set(err, UNI_EPERM,
-			"kernel.yama.ptrace_scope is %c and CAP_SYS_PTRACE is missing: run as "
-			"root, or: sysctl -w kernel.yama.ptrace_scope=0",
-			scope[0]);
+			"kernel.yama.ptrace_scope is %c and CAP_SYS_PTRACE is missing: %s, or: "
+			"sysctl -w kernel.yama.ptrace_scope=0",
+			scope[0], uni_kvm_rights_advice(geteuid(), uni_kvm_rights_no_tracing()));
 	return 0;
 }
 

@@ -22,11 +22,12 @@ static bool has_cap(uint64_t caps, unsigned bit)
 	return (caps >> bit & 1) != 0;
 }
 
-const char *uni_kvm_rights_advice(uint32_t uid)
+const char *uni_kvm_rights_advice(uint32_t uid, bool withheld)
 {
-	return uid != 0 ? "run as root"
-			: "root of this container or service is not given them: grant them to it "
-			  "(--cap-add), or run uniscope on the host";
+	return uid != 0 && !withheld
+		       ? "run as root"
+		       : "this container or service runs without: start it with --cap-add, or "
+			 "run uniscope on the host";
 }
 
 bool uni_kvm_rights_trace_all(uint64_t caps)
@@ -60,7 +61,8 @@ static int of_another(const struct uni_kvm_rights *r, struct uni_err *err)
 		"not permitted to look into pid %d: it belongs to uid %u, this is uid %u, and %s "
 		"missing: %s",
 		r->pid, r->theirs, r->mine, missing,
-		r->mine != 0 ? "run as that user or as root" : uni_kvm_rights_advice(0));
+		r->mine != 0 && !r->withheld ? "run as that user or as root"
+					     : uni_kvm_rights_advice(r->mine, r->withheld));
 }
 
 int uni_kvm_rights_judge(const struct uni_kvm_rights *r, struct uni_err *err)
@@ -80,12 +82,12 @@ int uni_kvm_rights_judge(const struct uni_kvm_rights *r, struct uni_err *err)
 			"not permitted to read the memory of pid %d of this "
 			"user: kernel.yama.ptrace_scope is %c and CAP_SYS_PTRACE "
 			"is missing: %s, or: sysctl -w kernel.yama.ptrace_scope=0",
-			r->pid, r->scope, uni_kvm_rights_advice(r->mine));
+			r->pid, r->scope, uni_kvm_rights_advice(r->mine, r->withheld));
 	return uni_err_set(err, UNI_EPERM,
 		"not permitted to look into pid %d of this user: it has "
 		"privileges that this process lacks, or hides itself, and "
 		"CAP_SYS_PTRACE is missing: %s",
-		r->pid, uni_kvm_rights_advice(r->mine));
+		r->pid, uni_kvm_rights_advice(r->mine, r->withheld));
 }
 
 /*
@@ -118,15 +120,25 @@ static bool read_status(const char *who, char *out, size_t cap)
 	return uni_read_small(path, out, cap) > 0;
 }
 
-uint64_t uni_kvm_rights_caps(void)
+/* A set of capabilities of our own; `otherwise` if the kernel does not tell. */
+static uint64_t own_caps(const char *key, uint64_t otherwise)
 {
 	char text[8192];
-	uint64_t caps = 0;
+	uint64_t caps;
 
-	if (!read_status("self", text, sizeof(text)) ||
-		!status_value(text, "\nCapEff:", 16, 0, &caps))
-		return 0;
+	if (!read_status("self", text, sizeof(text)) || !status_value(text, key, 16, 0, &caps))
+		return otherwise;
 	return caps;
+}
+
+uint64_t uni_kvm_rights_caps(void)
+{
+	return own_caps("\nCapEff:", 0);
+}
+
+bool uni_kvm_rights_no_tracing(void)
+{
+	return !uni_kvm_rights_trace_all(own_caps("\nCapBnd:", UINT64_MAX));
 }
 
 /* Reading a thread's current system call needs the right to attach to the thread. */
@@ -159,6 +171,7 @@ int uni_kvm_rights_check(int pid, struct uni_err *err)
 	if (status_value(text, "\nUid:", 10, 1, &uid))
 		r.theirs = (uint32_t)uid;
 	r.caps = uni_kvm_rights_caps();
+	r.withheld = uni_kvm_rights_no_tracing();
 	if (uni_read_small("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)) > 0)
 		r.scope = scope[0];
 	return uni_kvm_rights_judge(&r, err);

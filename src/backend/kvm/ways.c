@@ -44,7 +44,7 @@ static void check_ptrace(const struct uni_kvm_pause_host *h, struct uni_host_way
 		uni_host_fact_add(w, "ptrace", false,
 			"kernel.yama.ptrace_scope is %s and CAP_SYS_PTRACE is missing: %s, or: "
 			"sysctl -w kernel.yama.ptrace_scope=0",
-			scope, uni_kvm_rights_advice(h->uid));
+			scope, uni_kvm_rights_advice(h->uid, h->withheld));
 }
 
 static void check_schedstat(const struct uni_kvm_pause_host *h, struct uni_host_way *w)
@@ -63,6 +63,36 @@ static void check_schedstat(const struct uni_kvm_pause_host *h, struct uni_host_
 			"the kernel does not count how long threads wait for a CPU: idle and "
 			"stolen time cannot be told apart (CONFIG_SCHED_INFO; boot with "
 			"delayacct)");
+}
+
+static bool is_there(const char *root, const char *name, int how)
+{
+	char path[512];
+
+	(void)snprintf(path, sizeof(path), "%s%s", root, name);
+	return access(path, how) == 0;
+}
+
+/* /proc/misc lists the devices that a container need not have: "232 kvm". */
+bool uni_kvm_is_there(const char *root)
+{
+	char path[512], text[4096];
+
+	(void)snprintf(path, sizeof(path), "%s/proc/misc", root);
+	return is_there(root, "/dev/kvm", F_OK) ||
+	       (uni_read_small(path, text, sizeof(text)) > 0 && strstr(text, " kvm\n") != NULL);
+}
+
+static void check_place(const struct uni_kvm_pause_host *h, struct uni_host_way *w)
+{
+	if (!is_there(h->root, "/dev/kvm", F_OK) && uni_kvm_is_there(h->root))
+		uni_host_fact_add(w, "device", false,
+			"there is no /dev/kvm here: no guest can start with KVM (give it to a "
+			"container by --device /dev/kvm). A VMM that has it open is reached");
+	if (h->inner)
+		uni_host_fact_add(w, "processes", false,
+			"those of this container only (a pid namespace of its own): guests of the "
+			"host are seen from the host, or with --pid=host");
 }
 
 void uni_kvm_pause_facts(const struct uni_kvm_pause_host *h, struct uni_host_way *w)
@@ -84,14 +114,7 @@ void uni_kvm_pause_facts(const struct uni_kvm_pause_host *h, struct uni_host_way
 			"(needs Linux 5.6, and no seccomp filter against it)",
 			strerror(h->getfd_errno));
 	check_schedstat(h, w);
-}
-
-static bool is_there(const char *root, const char *name, int how)
-{
-	char path[512];
-
-	(void)snprintf(path, sizeof(path), "%s%s", root, name);
-	return access(path, how) == 0;
+	check_place(h, w);
 }
 
 /*
@@ -156,7 +179,9 @@ uint32_t uni_kvm_host_ways(struct uni_host_way *ret, uint32_t cap)
 	extern const struct uni_target_ops uni_target_kvm;
 	struct uni_kvm_pause_host host = { .root = "",
 		.uid = geteuid(),
-		.privileged = uni_kvm_rights_trace_all(uni_kvm_rights_caps()) };
+		.privileged = uni_kvm_rights_trace_all(uni_kvm_rights_caps()),
+		.withheld = uni_kvm_rights_no_tracing(),
+		.inner = uni_process_ids_are_inner() };
 	struct uni_err err = { 0 }, refused = { 0 };
 	struct uni_kvm_host kvm = { 0 };
 

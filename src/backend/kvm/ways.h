@@ -16,10 +16,15 @@ struct uni_kvm_pause_host {
 	const char *root; /* prefix of /proc; "" for this host's */
 	uint32_t uid;	  /* effective */
 	bool privileged;  /* has CAP_SYS_PTRACE */
+	bool withheld;	  /* nor can anybody here get it */
+	bool inner;	  /* in a pid namespace of its own */
 	bool asked;	  /* KVM could be asked, so sync_regs is known */
 	int sync_regs;	  /* KVM_CAP_SYNC_REGS */
 	int getfd_errno;  /* of pidfd_getfd() on ourselves */
 };
+
+/* Does the kernel have KVM, although a container may have no /dev/kvm? root is as above. */
+bool uni_kvm_is_there(const char *root);
 
 /* Adds facts to way. */
 void uni_kvm_pause_facts(const struct uni_kvm_pause_host *host, struct uni_host_way *way);
