@@ -354,20 +354,26 @@ int uni_boot_wait(struct uni_boot *b, uint64_t wait_ns, struct uni_err *err)
 	return uni_err_set(err, b->end == UNI_BOOT_LATE ? UNI_ETIMEDOUT : UNI_EGONE, "%s", line);
 }
 
+/* QEMU stops a guest that asked for its end a moment later. */
+static const char *place_words(const struct uni_boot *b)
+{
+	if (b->end != UNI_BOOT_SHUTDOWN && b->end != UNI_BOOT_RESET && b->end != UNI_BOOT_PANIC)
+		return "at";
+	return strncmp(b->q->accel, "tcg", 3) == 0
+		       ? "stopped there or before the next block of code, at"
+		       : "stopped there or soon after, at";
+}
+
 /* ", at 0x200012 (main+0x12)", ", at 0xffff0: uniscope did not see it execute app.elf". A reset has
- * taken the place where it was, and a guest may end before uniscope looks. QEMU stops a guest that
- * asked for its end a moment later (TCG: between two blocks of code). */
+ * taken the place where it was, and a guest may end before uniscope looks. */
 static void tell_where(const struct uni_boot *b, char *ret, size_t cap)
 {
-	bool asked =
-		b->end == UNI_BOOT_SHUTDOWN || b->end == UNI_BOOT_RESET || b->end == UNI_BOOT_PANIC;
-	char at[32] = "";
+	char at[80] = "";
 	const struct uni_symbol *fn = NULL;
 	uint64_t svma = 0;
 
 	if (b->has_cpu && b->watched)
-		(void)snprintf(
-			at, sizeof(at), " %s 0x%" PRIx64, asked ? "stopped at" : "at", b->cpu.pc);
+		(void)snprintf(at, sizeof(at), " %s 0x%" PRIx64, place_words(b), b->cpu.pc);
 	if (!b->ran) {
 		(void)snprintf(ret, cap, "%s%s: uniscope did not see it execute %s",
 			at[0] != '\0' ? "," : "", at, b->name);

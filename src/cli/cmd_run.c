@@ -170,8 +170,9 @@ struct attempt {
 	struct uni_qemu_args args;
 	struct uni_qemu q;
 	struct uni_boot boot;
-	bool booted;	/* boot has the result */
-	bool qemu_left; /* QEMU could not even begin */
+	bool booted;	      /* boot has the result */
+	bool qemu_left;	      /* QEMU could not even begin */
+	struct uni_err first; /* not told yet: why it was tried once more */
 };
 
 static bool may_try_tcg(const struct attempt *a)
@@ -327,6 +328,8 @@ static bool choose_next(struct attempt *a, struct uni_err *err)
 		   (a->booted ? uni_boot_never_ran(b) : a->qemu_left)) {
 		if (!o.rec.quiet)
 			uni_note("%s; trying once more on q35", err->msg);
+		else
+			a->first = *err;
 		a->args.machine = NULL;
 	} else {
 		return false;
@@ -369,6 +372,8 @@ static int boot_until_recorded(
 		uni_qemu_stop(&a->q);
 	} while (rc != 0 && choose_next(a, err));
 	uni_signals_end(&signals);
+	if (rc != 0 && a->first.code != 0)
+		uni_note("%s; it was tried once more on q35", a->first.msg);
 	return rc;
 }
 
