@@ -83,8 +83,11 @@ static void check_qemu(struct uni_host_way *ret)
 		return;
 	}
 	ok = uni_qemu_has_kvm(&why);
-	uni_host_fact_add(ret, "kvm", ok, "%s: %s", why,
-		ok ? "guests boot with KVM" : "guests boot without KVM (TCG), which is slower");
+	uni_host_fact_add(ret, "kvm", ok, "%s: %s%s", why,
+		ok ? "guests boot with KVM" : "guests boot without KVM (TCG), which is slower",
+		!ok && access("/dev/kvm", F_OK) == 0
+			? "; the device's group may open it: adduser NAME kvm"
+			: "");
 	ok = uni_exact_plugin(plugin, sizeof(plugin), &err) == 0;
 	if (ok && !uni_exact_can_load(path.s)) {
 		ok = false;

@@ -107,7 +107,8 @@ user_is_told() {
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$public/uniscope" doctor >"$T/out"
 	rm -r "$public"
 	cat "$T/out"
-	grep -q 'CAP_BPF and CAP_PERFMON are missing: this container' "$T/out" && ! grep -E '(as|or) root(,|$)' "$T/out"
+	grep -q 'CAP_BPF and CAP_PERFMON are missing: this container' "$T/out" &&
+		grep -q '/dev/kvm may not be opened: .*adduser NAME kvm' "$T/out" && ! grep -E '(as|or) root(,|$)' "$T/out"
 }
 check 'doctor: nor is a user, whom it would not help' user_is_told
 check 'doctor: KVM works' grep -qE '^ok +kvm ' "$T/out"
