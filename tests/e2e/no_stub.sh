@@ -166,6 +166,23 @@ far() {
 	wait_for 60 test -S "$deep/m" && mon=/proc/$guest/cwd/m && listed && recorded "far$$"
 }
 
+# A stub of something that is no VMM that we know: nothing more is asked.
+other_stub() {
+	python3 -c '
+import socket, sys, time
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen(1)
+time.sleep(600)' "$T/other" &
+	other=$!
+	wait_for 60 test -S "$T/other" && "$U" doctor "gdb:unix=$T/other" >"$T/out" 2>&1
+	status=$?
+	kill $other
+	wait $other 2>/dev/null
+	cat "$T/out"
+	[ $status -eq 0 ] && grep '^ok *target' "$T/out" && grep 'stopped for each sample, by its gdb stub$' "$T/out"
+}
+
 for way in $(by_default tcg "$accels"); do
 	start "$way" || {
 		check "$way" false
@@ -183,6 +200,7 @@ done
 [ -n "$guest" ] && check 'a monitor that another client holds' held "$(if [ "$way" = kvm ]; then echo "kvm:pid=$guest,via=stop"; else echo "$target"; fi)"
 check 'a monitor in a folder with a long path' far
 mon=$T/mon
+check 'doctor: a stub of an unknown process' other_stub
 check 'a QEMU that has a stub' own_stub
 check 'a QEMU whose monitor is on TCP' over_tcp
 finish

@@ -373,11 +373,11 @@ static bool gdb_claims(const struct uni_target_info *info, char *keys_ret, size_
 static int gdb_choose(const struct uni_target_info *info, const struct uni_host_way *ways,
 	uint32_t nr, char *why_ret, size_t cap)
 {
+	bool by_monitor = info->gdb[0] == '\0' && info->qmp[0] != '\0';
 	struct uni_err err = { 0 };
-
 	int rc = 0;
 
-	if (info->gdb[0] == '\0')
+	if (by_monitor)
 		rc = uni_qmp_check(info->qmp, &err);
 	else if (strncmp(info->gdb, "unix=", 5) == 0)
 		rc = uni_net_check_path(info->gdb + 5, "the VMM's gdb stub", &err);
@@ -386,7 +386,7 @@ static int gdb_choose(const struct uni_target_info *info, const struct uni_host_
 		return -1;
 	}
 	(void)snprintf(why_ret, cap, "stopped for each sample, by its gdb stub%s%s",
-		info->gdb[0] != '\0' ? "" : ", which its monitor (QMP) switches on meanwhile",
+		by_monitor ? ", which its monitor (QMP) switches on meanwhile" : "",
 		info->denied ? "; its memory comes by packets, too: the process may not be read"
 			     : "");
 	return 0;
