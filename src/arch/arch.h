@@ -71,7 +71,7 @@ struct uni_arch {
 
 	/*
 	 * The branch at code, of n bytes at address `at`, or UNI_BRANCH_NONE. Its target is set
-	 * unless it is indirect.
+	 * unless it is a jump by a pointer.
 	 */
 	enum uni_branch (*branch)(const uint8_t *code, size_t n, uint64_t at, uint64_t *target_ret);
 

@@ -12,7 +12,7 @@ enum uni_frame_flags {
 	UNI_FRAME_EXACT = 1u << 1, /* an interrupted pc, not a return address: look up as it is */
 	/* For a leaf, if the vCPU stopped at a block's start (arch/skid.h): */
 	UNI_FRAME_MOVED = 1u << 2, /* the block before was in this function; where in the function
-				      is not known */
+				      is not known. pc 0: nor is the function */
 	UNI_FRAME_UNSURE =
 		1u << 3, /* the block before may have been in its callee, or its caller */
 	/* A frame of the kernel below a process; pc 0: its place in the kernel is not known. */

@@ -18,24 +18,32 @@ enum uni_branch {
 	UNI_BRANCH_CALL,
 	UNI_BRANCH_JUMP,
 	UNI_BRANCH_INDIRECT, /* by a register or memory: to a case of a switch, or a tail call */
+	UNI_BRANCH_POINTER,  /* a call by a register or memory; its "target" is where it returns */
 };
 
 enum uni_skid_flags {
-	UNI_SKID_RETURNS =
-		1u << 0, /* no jump leads behind the call, and the callee returns by itself */
-	UNI_SKID_ENTERS = 1u << 1, /* no jump of the callee leads to its first byte */
+	UNI_SKID_BEHIND = 1u << 0,  /* no jump leads behind the call: only a return does */
+	UNI_SKID_RETURNS = 1u << 1, /* the callee returns by itself, not by a jump elsewhere */
+	UNI_SKID_ENTERS = 1u << 2,  /* no jump of the callee leads to its first byte */
 };
 
-/* A call of a function by its address. */
 struct uni_skid_call {
 	uint64_t ret;	 /* SVMA behind it */
-	uint64_t callee; /* SVMA of the function's first byte */
+	uint64_t callee; /* SVMA of the function's first byte; 0: it is called by a pointer */
 	uint32_t flags;	 /* enum uni_skid_flags */
 };
 
+/* The first byte of a function. */
+struct uni_skid_entry {
+	uint64_t svma;
+	bool is_jumped; /* a jump leads there: of the function itself, or of one that ends so */
+};
+
 struct uni_skid {
-	struct uni_skid_call *call; /* sorted by ret */
+	struct uni_skid_call *call; /* sorted by ret, which are all different */
 	size_t nr;
+	struct uni_skid_entry *entry; /* sorted by svma */
+	size_t nr_entries;
 };
 
 #endif

@@ -15,7 +15,9 @@
 struct reader {
 	const struct uni_image *img;
 	UNI_VEC(struct uni_skid_call) call;
-	UNI_VEC(uint64_t) target; /* targets of jumps within a function, then sorted */
+	UNI_VEC(struct uni_skid_entry) entry;
+	UNI_VEC(uint64_t) target; /* of jumps within a function, then sorted */
+	UNI_VEC(uint64_t) tail;	  /* of jumps from one function to another's first byte, as that */
 	UNI_VEC(uint64_t)
 	leaves; /* first bytes of functions that a jump may leave, sorted */
 };
@@ -28,6 +30,17 @@ static bool add_call(struct reader *r, uint64_t ret, uint64_t callee)
 	       uni_vec_push(&r->call, ((struct uni_skid_call){ ret, callee, 0 }));
 }
 
+static bool add_jump(struct reader *r, const struct uni_symbol *f, uint64_t to, bool *leaves_ret)
+{
+	const struct uni_symbol *other;
+
+	if (uni_range_has(f->addr, f->size, to))
+		return uni_vec_push(&r->target, to);
+	other = uni_image_lookup(r->img, to);
+	*leaves_ret = *leaves_ret || other != NULL;
+	return other == NULL || other->addr != to || uni_vec_push(&r->tail, to);
+}
+
 static bool read_branch(struct reader *r, const struct uni_symbol *f, const uint8_t *code, size_t i,
 	bool *leaves_ret)
 {
@@ -37,11 +50,10 @@ static bool read_branch(struct reader *r, const struct uni_symbol *f, const uint
 	switch (a->branch(code + i, (size_t)f->size - i, at, &to)) {
 	case UNI_BRANCH_CALL:
 		return add_call(r, at + a->call_bytes, to);
+	case UNI_BRANCH_POINTER:
+		return uni_vec_push(&r->call, ((struct uni_skid_call){ to, 0, 0 }));
 	case UNI_BRANCH_JUMP:
-		if (uni_range_has(f->addr, f->size, to))
-			return uni_vec_push(&r->target, to);
-		*leaves_ret = *leaves_ret || uni_image_lookup(r->img, to) != NULL;
-		return true;
+		return add_jump(r, f, to, leaves_ret);
 	case UNI_BRANCH_INDIRECT:
 		*leaves_ret = true;
 		return true;
@@ -57,7 +69,8 @@ static bool read_function(struct reader *r, const struct uni_symbol *f, const ui
 
 	for (size_t i = 0; ok && i < f->size; i += step)
 		ok = read_branch(r, f, code, i, &leaves);
-	return ok && (!leaves || uni_vec_push(&r->leaves, f->addr));
+	return ok && uni_vec_push(&r->entry, ((struct uni_skid_entry){ f->addr, false })) &&
+	       (!leaves || uni_vec_push(&r->leaves, f->addr));
 }
 
 static int compare_addresses(const void *a, const void *b)
@@ -79,21 +92,56 @@ static bool has_address(const uint64_t *v, size_t nr, uint64_t addr)
 	return nr != 0 && bsearch(&addr, v, nr, sizeof(*v), compare_addresses) != NULL;
 }
 
-static void judge_calls(struct reader *r)
+static int compare_entries(const void *a, const void *b)
 {
-	if (r->target.nr != 0)
-		qsort(r->target.v, r->target.nr, sizeof(*r->target.v), compare_addresses);
-	if (r->leaves.nr != 0)
-		qsort(r->leaves.v, r->leaves.nr, sizeof(*r->leaves.v), compare_addresses);
-	uni_vec_foreach (c, &r->call) {
-		if (!has_address(r->target.v, r->target.nr, c->ret) &&
-			!has_address(r->leaves.v, r->leaves.nr, c->callee))
-			c->flags |= UNI_SKID_RETURNS;
-		if (!has_address(r->target.v, r->target.nr, c->callee))
-			c->flags |= UNI_SKID_ENTERS;
-	}
+	const struct uni_skid_entry *p = a, *q = b;
+
+	return p->svma < q->svma ? -1 : p->svma > q->svma;
+}
+
+static void sort_addresses(uint64_t *v, size_t nr)
+{
+	if (nr != 0)
+		qsort(v, nr, sizeof(*v), compare_addresses);
+}
+
+/* Bytes that look like another call end behind the same instruction: then it may be either. */
+static void merge_calls(struct reader *r)
+{
+	size_t nr = 0;
+
 	if (r->call.nr != 0)
 		qsort(r->call.v, r->call.nr, sizeof(*r->call.v), compare_calls);
+	for (size_t i = 0; i < r->call.nr; i++) {
+		struct uni_skid_call *last = &r->call.v[nr - (nr != 0)];
+
+		if (nr == 0 || last->ret != r->call.v[i].ret)
+			r->call.v[nr++] = r->call.v[i];
+		else if (last->callee != r->call.v[i].callee)
+			last->callee = 0;
+	}
+	r->call.nr = nr;
+}
+
+static void judge_calls(struct reader *r)
+{
+	sort_addresses(r->target.v, r->target.nr);
+	sort_addresses(r->tail.v, r->tail.nr);
+	sort_addresses(r->leaves.v, r->leaves.nr);
+	merge_calls(r);
+	uni_vec_foreach (c, &r->call) {
+		if (!has_address(r->target.v, r->target.nr, c->ret))
+			c->flags |= UNI_SKID_BEHIND;
+		if (c->callee != 0 && !has_address(r->leaves.v, r->leaves.nr, c->callee))
+			c->flags |= UNI_SKID_RETURNS;
+		if (c->callee != 0 && !has_address(r->target.v, r->target.nr, c->callee))
+			c->flags |= UNI_SKID_ENTERS;
+	}
+	uni_vec_foreach (e, &r->entry)
+		e->is_jumped = has_address(r->target.v, r->target.nr, e->svma) ||
+			       has_address(r->tail.v, r->tail.nr, e->svma);
+	if (r->entry.nr != 0)
+		qsort(r->entry.v, r->entry.nr, sizeof(*r->entry.v), compare_entries);
 }
 
 int uni_skid_read(const struct uni_image *img, struct uni_skid *ret)
@@ -114,9 +162,9 @@ int uni_skid_read(const struct uni_image *img, struct uni_skid *ret)
 	}
 	judge_calls(&r);
 	uni_vec_free(&r.target);
+	uni_vec_free(&r.tail);
 	uni_vec_free(&r.leaves);
-	ret->call = r.call.v;
-	ret->nr = r.call.nr;
+	*ret = (struct uni_skid){ r.call.v, r.call.nr, r.entry.v, r.entry.nr };
 	if (!ok)
 		uni_skid_deinit(ret);
 	return ok ? 0 : -UNI_ENOMEM;
@@ -125,5 +173,6 @@ int uni_skid_read(const struct uni_image *img, struct uni_skid *ret)
 void uni_skid_deinit(struct uni_skid *s)
 {
 	free(s->call);
+	free(s->entry);
 	*s = (struct uni_skid){ 0 };
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The direct calls in an image's code (x86_64), and what is certain about them: arch/skid.h. */
+/* The calls and functions in an image's code, and what is certain about them: arch/skid.h. */
 #ifndef UNI_OBJ_SKID_H
 #define UNI_OBJ_SKID_H
 

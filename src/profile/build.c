@@ -115,6 +115,13 @@ static bool push_elsewhere(struct uni_builder *b, const struct guest *g, const s
 		b, uni_record_is_firmware(s->pc[0]) ? "[firmware]" : "[not in the image]");
 }
 
+/* TCG: a function that was called by a pointer has just returned (unwind/skid.c). */
+static bool push_frame(struct uni_builder *b, const struct guest *g, uint64_t pc, unsigned flags)
+{
+	return pc == 0 && (flags & UNI_FRAME_MOVED) != 0 ? push_synthetic(b, "[unknown callee]")
+							 : push_address(b, g, pc, flags);
+}
+
 static bool push_chain(struct uni_builder *b, const struct uni_sample *s)
 {
 	struct guest *g = &b->guest[s->guest];
@@ -133,7 +140,7 @@ static bool push_chain(struct uni_builder *b, const struct uni_sample *s)
 	for (size_t i = s->nr; i-- != 0;) {
 		unsigned flags = s->flags[i] | (i == 0 ? UNI_FRAME_EXACT : 0u);
 
-		if (!push_address(b, g, s->pc[i], flags))
+		if (!push_frame(b, g, s->pc[i], flags))
 			return false;
 		if (!g->counted && uni_frame_is_interrupted(s->flags, i) &&
 			!push_synthetic(b, "[interrupted]"))

@@ -22,9 +22,25 @@ static const struct uni_skid_call *find_call(const struct uni_unwinder *u, uint6
 					  compare_ret);
 }
 
-/* Puts the callee, whose last block ran, in front of the chain. */
-static void put_back(
-	const struct uni_unwinder *u, const struct uni_skid_call *call, struct uni_chain *c)
+static int compare_entry(const void *key, const void *member)
+{
+	const uint64_t *svma = key;
+	const struct uni_skid_entry *e = member;
+
+	return *svma < e->svma ? -1 : *svma > e->svma;
+}
+
+static const struct uni_skid_entry *find_entry(const struct uni_unwinder *u, uint64_t pc)
+{
+	uint64_t svma = pc - u->skid_bias;
+
+	return u->skid->nr_entries == 0 ? NULL
+					: bsearch(&svma, u->skid->entry, u->skid->nr_entries,
+						  sizeof(*u->skid->entry), compare_entry);
+}
+
+/* Puts the callee, whose last block ran, in front of the chain. pc 0: it is not known. */
+static void put_back(uint64_t pc, struct uni_chain *c)
 {
 	if (c->nr == UNI_CHAIN_MAX)
 		return;
@@ -32,7 +48,7 @@ static void put_back(
 	memmove(c->sp + 1, c->sp, c->nr * sizeof(c->sp[0]));
 	memmove(c->flags + 1, c->flags, c->nr * sizeof(c->flags[0]));
 	c->nr++;
-	c->pc[0] = call->callee + u->skid_bias;
+	c->pc[0] = pc;
 	c->flags[0] = UNI_FRAME_EXACT | UNI_FRAME_MOVED;
 	c->flags[1] = (uint8_t)(c->flags[1] & ~UNI_FRAME_EXACT);
 }
@@ -48,28 +64,45 @@ static void take_off(struct uni_chain *c)
 	c->flags[0] |= UNI_FRAME_EXACT | UNI_FRAME_MOVED;
 }
 
-void uni_unwind_unskid(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs,
-	struct uni_chain *c)
+static void unskid_returned(const struct uni_unwinder *u, struct uni_chain *c)
 {
-	const struct uni_skid_call *call;
+	const struct uni_skid_call *call = find_call(u, c->pc[0]);
 
-	if (u->skid == NULL || c->nr == 0 || regs->state != UNI_VCPU_RUNNING)
+	if (call == NULL || (call->flags & UNI_SKID_BEHIND) == 0)
+		c->flags[0] |= UNI_FRAME_UNSURE;
+	else if ((call->flags & UNI_SKID_RETURNS) != 0)
+		put_back(call->callee + u->skid_bias, c);
+	else
+		put_back(0, c);
+}
+
+/* Which block ran before the first byte of a function? */
+static void unskid_entered(const struct uni_unwinder *u, struct uni_chain *c)
+{
+	const struct uni_skid_entry *entry = find_entry(u, c->pc[0]);
+	const struct uni_skid_call *call;
+	bool is_callee;
+
+	if (entry == NULL || c->nr < 2 || (c->flags[1] & (UNI_FRAME_EXACT | UNI_FRAME_GUESS)) != 0)
 		return;
-	if (u->arch->has_returned(as, regs)) {
-		call = find_call(u, c->pc[0]);
-		if (call != NULL && (call->flags & UNI_SKID_RETURNS) != 0)
-			put_back(u, call, c);
-		else
-			c->flags[0] |= UNI_FRAME_UNSURE;
+	call = find_call(u, c->pc[1]);
+	if (call == NULL)
 		return;
-	}
-	call = c->nr > 1 && (c->flags[1] & (UNI_FRAME_EXACT | UNI_FRAME_GUESS)) == 0
-		       ? find_call(u, c->pc[1])
-		       : NULL;
-	if (call == NULL || call->callee + u->skid_bias != c->pc[0])
-		return;
-	if ((call->flags & UNI_SKID_ENTERS) != 0)
+	is_callee = call->callee == entry->svma ? (call->flags & UNI_SKID_ENTERS) != 0
+						: call->callee == 0 && !entry->is_jumped;
+	if (is_callee)
 		take_off(c);
 	else
 		c->flags[0] |= UNI_FRAME_UNSURE;
+}
+
+void uni_unwind_unskid(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs,
+	struct uni_chain *c)
+{
+	if (u->skid == NULL || c->nr == 0 || regs->state != UNI_VCPU_RUNNING)
+		return;
+	if (u->arch->has_returned(as, regs))
+		unskid_returned(u, c);
+	else
+		unskid_entered(u, c);
 }

@@ -83,7 +83,7 @@ by_block() { # VARIANT
 	elf=$BUILD/lab/blocks-$1.elf
 	rm -rf "$T/blocks.uniscope"
 	case $1 in
-	aarch64/*) elf=$BUILD/lab/aarch64/blocks-${1#*/}.elf && set -- halves "$T/s.json" ;;
+	aarch64/*) elf=$BUILD/lab/aarch64/blocks-${1#*/}.elf && set -- quarters "$T/s.json" ;;
 	*) set -- blocks "$T/blocks.json" "$T/s.json" && counted blocks "$elf" rounds=20 || return 1 ;;
 	esac
 	boot tcg "$elf" '' || return 1
@@ -98,6 +98,28 @@ by_block() { # VARIANT
 	done
 	"$U" report --json "$T/s.uniscope" >"$T/s.json" && "$U" report "$T/s.uniscope" >"$T/s.txt" &&
 		judge "$@" && grep '^skid .* given to the one before' "$T/s.txt"
+}
+
+# Samples of the basic blocks of one function against exact counts. Under TCG, a sample is where the next block begins, so the judge
+# follows the blocks that lead there.
+basic_blocks() { # WAY IMAGE FUNCTION APPEND
+	way=$1 elf=$2 function=$3 append=$4 rate=99
+	[ "$way" != tcg ] || rate=29
+	rm -rf "$T/c.uniscope"
+	counted c "$elf" "rounds=20 $append" --exact=counts || {
+		cat "$T/out"
+		return 1
+	}
+	"$U" annotate --json "$T/c.uniscope" "$function" >"$T/c.json" &&
+		boot "$way" "$elf" "$append" || return 1
+	for seconds in $([ "$way" = tcg ] && echo 9 || echo 3) 30 100; do
+		# shellcheck disable=SC2046 # one word
+		timeout $((seconds + 60)) "$U" record "$target" $(method "$way") -q -e "$elf" -F $rate -d $seconds -o "$T/s.uniscope" \
+			--overwrite && "$U" annotate --json "$T/s.uniscope" "$function" >"$T/s.json" || return 1
+		python3 -c 'import json, sys; sys.exit(json.load(open(sys.argv[1]))["self"] < 200)' "$T/s.json" && break
+		retry "fewer than 200 samples in $seconds s"
+	done
+	judge basic "$T/c.json" "$T/s.json"
 }
 
 # Frames above the leaf, by name; a throw goes through all of dive's.
@@ -257,6 +279,13 @@ for elf in "$BUILD"/lab/aarch64/blocks-*.elf; do
 	elf=$(basename "$elf" .elf)
 	check "the same on aarch64: $elf" by_block "aarch64/${elf#blocks-}"
 done
+for way in $(by_default kvm "$ways"); do
+	case " $ways " in
+	*" $way "*) check "$way: basic blocks against exact counts" basic_blocks $way "$BUILD/lab/blocks-gcc-nofp.elf" forks forks=1 ;;
+	*) skip "$way: basic blocks against exact counts" "$no_kvm" ;;
+	esac
+done
+[ -z "${UNISCOPE_ALL-}" ] || check 'the same by clang, with frame pointers' basic_blocks tcg "$BUILD/lab/blocks-clang-fp.elf" forks forks=1
 check 'calling contexts' contexts
 check 'the same instructions as callgrind' as_callgrind
 check 'annotate: executions of each instruction as callgrind has them' annotated

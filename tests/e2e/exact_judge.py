@@ -11,7 +11,8 @@ exact_judge.py modes TREE COUNTS          --exact=counts against --exact=tree, w
 exact_judge.py parts MIDDLE BEFORE REPORT  between fib and ack, and before main
 exact_judge.py lines INFO GCOV             lines of lcov's format against gcov's text
 exact_judge.py blocks REPORT SAMPLES       samples of lab/apps/blocks.c, against its instructions
-exact_judge.py halves SAMPLES              the same without a count: `returns` and `calls` have the same instructions
+exact_judge.py quarters SAMPLES            the same without a count: four parts have the same instructions
+exact_judge.py basic EXACT SAMPLES         `annotate --json` of a function, by basic block: samples against exact counts
 REPORT is `uniscope report --json`, CALLGRIND callgrind's file.
 """
 import json
@@ -46,31 +47,105 @@ def known(report, console):
     return bad
 
 
-def blocks(report, samples):
-    """No share of self is off by more than 15 points and four standard errors. Instructions differ in time: QEMU looks up where a return
-    leads, and on a quiet host `empty` has 17 % of the time with 0.3 % of the instructions. Without a mend, `returns` has none."""
-    own = self_of(report)
-    with open(samples) as f:
-        data = json.load(f)
-    seen = {f['name']: f['self'] for f in data['functions']}
-    names, bad = ('returns', 'calls', 'both', 'empty'), 0
-    want, nr = {n: own.get(n, 0) / sum(own.get(m, 0) for m in names) for n in names}, sum(seen.values())
-    print(nr, 'samples')
-    for n in names:
-        likely = max(want[n], 0.1)
-        got, allowed = seen.get(n, 0) / nr, 0.15 + 4 * (likely * (1 - likely) / nr) ** 0.5
-        print('%s: %.1f %% of the instructions, %.1f +- %.1f %% of the samples' % (n, want[n] * 100, got * 100, allowed * 100))
-        bad += abs(got - want[n]) > allowed
-    return bad or nr < 80
-
-
-def halves(samples):
-    with open(samples) as f:
+def own_of_samples(path, names):
+    with open(path) as f:
         seen = {f['name']: f['self'] for f in json.load(f)['functions']}
-    nr = sum(seen.values())
-    allowed = max(4 * (0.25 / max(nr, 1)) ** 0.5, 0.15)
-    print(nr, 'samples', seen)
-    return nr < 80 or any(abs(seen.get(n, 0) / nr - 0.5) > allowed for n in ('returns', 'calls'))
+    return {n: seen.get(n, 0) for n in names}, sum(seen.values())
+
+
+def shares_fit(seen, nr, want, points):
+    """No share is off by more than that, and four standard errors; and none above a tenth is nearly missing."""
+    bad = nr < 80
+    print(nr, 'samples')
+    for n, share in want.items():
+        likely = min(max(share, 0.1), 0.9)
+        got, allowed = seen[n] / nr, points + 4 * (likely * (1 - likely) / nr) ** 0.5
+        print('%s: %.1f %% by instructions, %.1f +- %.1f %% of the samples' % (n, share * 100, got * 100, allowed * 100))
+        bad |= abs(got - share) > allowed or (share > 0.1 and got < share / 4)
+    return bad
+
+
+def blocks(report, samples):
+    """Instructions differ in time: QEMU looks up where a return leads, and on a quiet host `empty` has 17 % of the time with 0.3 % of the
+    instructions. A function that is called by a pointer has no name: it is above `both` and `points`."""
+    own = self_of(report)
+    own['[unknown callee]'] = own['pointed'] + own['empty'] // 2
+    own['empty'] -= own['empty'] // 2
+    names = ('returns', 'calls', 'points', '[unknown callee]', 'forks', 'both', 'empty')
+    all_of = sum(own[n] for n in names)
+    seen, nr = own_of_samples(samples, names + ('pointed',))
+    return shares_fit(seen, nr, {n: own[n] / all_of for n in names} | {'pointed': 0}, 0.1)
+
+
+def quarters(samples):
+    """The same without a count: 60 of 285 parts each."""
+    want = dict.fromkeys(('returns', 'calls', 'points', '[unknown callee]'), 60 / 285) | {'forks': 45 / 285}
+    return shares_fit(*own_of_samples(samples, want), want, 0.1)
+
+
+class Flow:
+    """A function's way through its code, from the exact number of executions of each instruction."""
+
+    def __init__(self, doc):
+        self.insns = doc['instructions']
+        self.at = {int(i['address'], 16): n for n, i in enumerate(self.insns)}
+        self.first, self.calls = 0, self.insns[0]['self']
+        self.jump = {n: self.at.get(int(i['target'], 16)) for n, i in enumerate(self.insns) if i['kind'] == 'jump' and 'target' in i}
+
+    def next_of(self, last):
+        """The places to which an instruction that ends a block leads, each with its chance."""
+        if self.insns[last]['kind'] == 'return':
+            return {None: 1.0}
+        to, count = self.jump[last], self.insns[last]['self']
+        if self.insns[last]['text'].split()[0] in ('jmp', 'b'):
+            return {to: 1.0}
+        assert last + 1 not in self.jump.values(), 'two ways lead behind ' + self.insns[last]['text']
+        on = self.insns[last + 1]['self'] / count
+        return {last + 1: on, to: 1 - on}
+
+    def end_of(self, first):
+        """QEMU's block: to the next branch, also over the target of another one."""
+        while self.insns[first]['kind'] not in ('jump', 'return'):
+            first += 1
+        return first
+
+    def stops(self):
+        """TCG stops at these: {the block that is next: the instructions of the blocks before}; None: the function has returned."""
+        visits, stops, todo = {}, {}, [(self.first, float(self.calls))]
+        while todo:
+            first, count = todo.pop()
+            visits[first] = visits.get(first, 0) + count
+            for to, chance in self.next_of(self.end_of(first)).items():
+                stops[to] = stops.get(to, 0) + count * chance * (self.end_of(first) + 1 - first)
+                if to is not None and count * chance > self.calls * 1e-6:
+                    todo.append((to, count * chance))
+        return stops
+
+    def basic_blocks(self):
+        """[first, behind the last]: between targets and branches."""
+        ends = [n for n, i in enumerate(self.insns) if i['kind'] in ('jump', 'return')]
+        cuts = sorted({0, len(self.insns)} | {n for n in self.jump.values() if n is not None} | {n + 1 for n in ends})
+        return list(zip(cuts, cuts[1:]))
+
+
+def basic(exact, samples):
+    """Samples of each basic block of a function, as `annotate` shows them, against exact counts."""
+    with open(exact) as f:
+        flow = Flow(json.load(f))
+    with open(samples) as f:
+        doc = json.load(f)
+    nr, self = doc['self'], [i['self'] for i in doc['instructions']]
+    if doc['skid'] == 'block':
+        want = flow.stops()
+        want = {n: v for n, v in want.items() if v}
+        seen = {n: doc['somewhere'] if n is None else self[n] for n in want}
+    else:
+        want = {b: sum(flow.insns[n]['self'] for n in range(*b)) for b in flow.basic_blocks()}
+        seen = {b: sum(self[slice(*b)]) for b in want}
+    whole = sum(want.values())
+    print(doc['function'], 'skid', doc['skid'], '- elsewhere', nr - sum(seen.values()), 'of', nr)
+    points = 0.1 if doc['skid'] == 'block' else 0.05
+    return shares_fit(seen, nr, {n: v / whole for n, v in want.items()}, points) or nr - sum(seen.values()) > 0.05 * nr
 
 
 def callgrind_read(path):
@@ -236,4 +311,4 @@ def lines(info, gcov):
 
 if __name__ == '__main__':
     sys.exit(1 if {'known': known, 'callgrind': callgrind, 'annotated': annotated, 'calls': calls, 'lines': lines,
-                'modes': modes, 'blocks': blocks, 'halves': halves, 'parts': parts}[sys.argv[1]](*sys.argv[2:]) else 0)
+                'modes': modes, 'blocks': blocks, 'quarters': quarters, 'basic': basic, 'parts': parts}[sys.argv[1]](*sys.argv[2:]) else 0)

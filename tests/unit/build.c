@@ -170,6 +170,34 @@ static void names_and_filters(void **state)
 		"0xffffffff80001025 1\n");
 }
 
+/* A function that has just returned, called by a pointer (unwind/skid.c). */
+static void unknown_callee_is_its_own_frame(void **state)
+{
+	struct place *p = *state;
+	const struct uni_build_opts opts = UNI_BUILD_DEFAULTS;
+	struct uni_symtab *sym = symbols(&p->err);
+	const struct uni_build_guest guest = {
+		.symtab = sym, .bias = BIAS, .image_path = "/boot/app.elf"
+	};
+	const uint8_t flags[] = { UNI_FRAME_EXACT | UNI_FRAME_MOVED, 0 };
+	const uint64_t pc[] = { 0, BIAS + 0x1010 };
+	const struct uni_sample s = {
+		.weight = 1, .stop = UNI_STOP_ROOT, .nr = 2, .pc = pc, .flags = flags
+	};
+	struct uni_view v = { 0 };
+	struct uni_builder *b;
+	struct uni_profile *profile;
+
+	assert_int_equal(uni_builder_create(&opts, &guest, 1, &b), 0);
+	assert_int_equal(uni_builder_add(b, &s), 0);
+	assert_int_equal(uni_builder_finish(b, &profile), 0);
+	v.profile = profile;
+	exports(&v, "folded", NULL, 0, "a;[unknown callee] 1\n");
+	uni_profile_destroy(profile);
+	uni_builder_destroy(b);
+	uni_symtab_destroy(sym);
+}
+
 static void functions_know_where_they_are(void **state)
 {
 	struct place *p = *state;
@@ -318,6 +346,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_and_filters),
+		cmocka_unit_test(unknown_callee_is_its_own_frame),
 		cmocka_unit_test(functions_know_where_they_are),
 		cmocka_unit_test(uniprof_text),
 		cmocka_unit_test(aggregates_come_back),

@@ -19,7 +19,8 @@
 #define NO_CALL UINT32_MAX
 
 /*
- *  00  main:   call plain; call tail; call looped; nop; jmp 0f (behind the call of looped)
+ *  00  main:   call plain; call tail; call looped; nop; jmp 0f (behind the call of looped);
+ *              call [rax]; call [rbx + 8] (x86_64 only)
  *  20  plain:  nop; ret
  *  30  tail:   jmp plain
  *  40  looped: dec ecx; jne looped; ret
@@ -43,6 +44,11 @@ static const uint8_t code[0x50] = {
 	0x90,
 	0xeb,
 	0xfd,
+	0xff,
+	0x10,
+	0xff,
+	0x53,
+	0x08,
 	[0x20] = 0x90,
 	0xc3,
 	[0x30] = 0xe9,
@@ -58,7 +64,7 @@ static const uint8_t code[0x50] = {
 };
 
 static const struct spec_sym syms[] = {
-	{ "main", TEXT, 0x12, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
+	{ "main", TEXT, 0x17, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
 	{ "plain", TEXT + 0x20, 2, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
 	{ "tail", TEXT + 0x30, 5, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
 	{ "looped", TEXT + 0x40, 5, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
@@ -71,6 +77,7 @@ static const uint32_t a64_code[0x50 / 4] = {
 	0x9400000e,		 /* bl looped */
 	0xd503201f,
 	0x17ffffff, /* b 0x0c */
+	0xd63f0020, /* blr x1 */
 	[0x20 / 4] = 0xd503201f,
 	0xd65f03c0,
 	[0x30 / 4] = 0x17fffffc, /* b plain */
@@ -80,7 +87,7 @@ static const uint32_t a64_code[0x50 / 4] = {
 };
 
 static const struct spec_sym a64_syms[] = {
-	{ "main", TEXT, 0x14, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
+	{ "main", TEXT, 0x18, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
 	{ "plain", TEXT + 0x20, 8, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
 	{ "tail", TEXT + 0x30, 4, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
 	{ "looped", TEXT + 0x40, 12, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
@@ -124,12 +131,20 @@ static void what_is_certain(void **state)
 {
 	struct uni_skid s = read_calls();
 
-	assert_int_equal(s.nr, 3);
-	assert_int_equal(flags_behind(&s, TEXT + 5), UNI_SKID_RETURNS | UNI_SKID_ENTERS);
+	assert_int_equal(s.nr, 5);
+	assert_int_equal(
+		flags_behind(&s, TEXT + 5), UNI_SKID_BEHIND | UNI_SKID_RETURNS | UNI_SKID_ENTERS);
 	/* plain has ended, not tail. */
-	assert_int_equal(flags_behind(&s, TEXT + 10), UNI_SKID_ENTERS);
+	assert_int_equal(flags_behind(&s, TEXT + 10), UNI_SKID_BEHIND | UNI_SKID_ENTERS);
 	/* A jump leads behind the call; and looped begins again at its first byte. */
-	assert_int_equal(flags_behind(&s, TEXT + 15), 0);
+	assert_int_equal(flags_behind(&s, TEXT + 15), UNI_SKID_RETURNS);
+	/* By a pointer. */
+	assert_int_equal(flags_behind(&s, TEXT + 0x14), UNI_SKID_BEHIND);
+	assert_int_equal(flags_behind(&s, TEXT + 0x17), UNI_SKID_BEHIND);
+	assert_int_equal(s.nr_entries, 4);
+	for (size_t i = 0; i < s.nr_entries; i++) /* plain by tail, looped by itself */
+		assert_int_equal(s.entry[i].is_jumped,
+			s.entry[i].svma == TEXT + 0x20 || s.entry[i].svma == TEXT + 0x40);
 	uni_skid_deinit(&s);
 }
 
@@ -195,11 +210,29 @@ static void callee_is_put_back(void **state)
 	assert_int_equal(c.flags[0], UNI_FRAME_EXACT);
 }
 
-static void uncertain_is_marked(void **state)
+/* A callee has ended, but which one? Called by a pointer, or by a jump from the one that was
+ * called.
+ */
+static void unknown_callee(void **state)
 {
-	const uint64_t behind[] = { TEXT + BIAS + 10, TEXT + BIAS + 15, TEXT + BIAS + 7 };
+	const uint64_t behind[] = { TEXT + BIAS + 0x14, TEXT + BIAS + 0x17, TEXT + BIAS + 10 };
 
 	for (size_t i = 0; i < 3; i++) {
+		struct uni_chain c = unskid(behind[i], 0x1234, behind[i], UNI_VCPU_RUNNING);
+
+		assert_int_equal(c.nr, 3);
+		assert_int_equal(c.pc[0], 0);
+		assert_int_equal(c.flags[0], UNI_FRAME_EXACT | UNI_FRAME_MOVED);
+		assert_int_equal(c.pc[1], behind[i]);
+		assert_int_equal(c.flags[1], 0);
+	}
+}
+
+static void uncertain_is_marked(void **state)
+{
+	const uint64_t behind[] = { TEXT + BIAS + 15, TEXT + BIAS + 7 };
+
+	for (size_t i = 0; i < 2; i++) {
 		struct uni_chain c = unskid(behind[i], 0x1234, behind[i], UNI_VCPU_RUNNING);
 
 		assert_int_equal(c.nr, 2);
@@ -221,6 +254,16 @@ static void first_byte_is_the_callers(void **state)
 	assert_int_equal(c.flags[0], UNI_FRAME_EXACT | UNI_FRAME_UNSURE);
 	c = unskid(TEXT + BIAS + 0x20, TEXT + BIAS + 10, 0, UNI_VCPU_RUNNING);
 	assert_int_equal(c.nr, 2);
+	assert_int_equal(c.flags[0], UNI_FRAME_EXACT | UNI_FRAME_UNSURE);
+	/* Called by a pointer: tail, to which no jump leads; and plain, to which one does. */
+	c = unskid(TEXT + BIAS + 0x30, TEXT + BIAS + 0x14, 0, UNI_VCPU_RUNNING);
+	assert_int_equal(c.nr, 1);
+	assert_int_equal(c.pc[0], TEXT + BIAS + 0x13);
+	c = unskid(TEXT + BIAS + 0x20, TEXT + BIAS + 0x14, 0, UNI_VCPU_RUNNING);
+	assert_int_equal(c.nr, 2);
+	assert_int_equal(c.flags[0], UNI_FRAME_EXACT | UNI_FRAME_UNSURE);
+	/* Not a function's first byte. */
+	c = unskid(TEXT + BIAS + 0x31, TEXT + BIAS + 0x14, 0, UNI_VCPU_RUNNING);
 	assert_int_equal(c.flags[0], UNI_FRAME_EXACT);
 }
 
@@ -233,10 +276,12 @@ static void aarch64(void **state)
 
 	arch = &uni_arch_aarch64;
 	s = read_calls();
-	assert_int_equal(s.nr, 3);
-	assert_int_equal(flags_behind(&s, TEXT + 4), UNI_SKID_RETURNS | UNI_SKID_ENTERS);
-	assert_int_equal(flags_behind(&s, TEXT + 8), UNI_SKID_ENTERS);
-	assert_int_equal(flags_behind(&s, TEXT + 12), 0);
+	assert_int_equal(s.nr, 4);
+	assert_int_equal(
+		flags_behind(&s, TEXT + 4), UNI_SKID_BEHIND | UNI_SKID_RETURNS | UNI_SKID_ENTERS);
+	assert_int_equal(flags_behind(&s, TEXT + 8), UNI_SKID_BEHIND | UNI_SKID_ENTERS);
+	assert_int_equal(flags_behind(&s, TEXT + 12), UNI_SKID_RETURNS);
+	assert_int_equal(flags_behind(&s, TEXT + 0x18), UNI_SKID_BEHIND);
 	uni_skid_deinit(&s);
 	for (unsigned i = 0; i < 2; i++) {
 		c = unskid(first, 0x1234, i == 0 ? first : signed_too, UNI_VCPU_RUNNING);
@@ -244,12 +289,16 @@ static void aarch64(void **state)
 		assert_int_equal(c.pc[0], TEXT + BIAS + 0x20);
 		assert_int_equal(c.flags[0], UNI_FRAME_EXACT | UNI_FRAME_MOVED);
 	}
-	/* The callee left by a jump; a jump leads there; it has not returned. */
-	for (uint64_t pc = first + 4; pc <= first + 8; pc += 4) {
+	/* The callee left by a jump, or was called by a pointer. */
+	for (uint64_t pc = first + 4; pc <= first + 0x14; pc += 0x10) {
 		c = unskid(pc, 0x1234, pc, UNI_VCPU_RUNNING);
-		assert_int_equal(c.nr, 2);
-		assert_int_equal(c.flags[0], UNI_FRAME_EXACT | UNI_FRAME_UNSURE);
+		assert_int_equal(c.nr, 3);
+		assert_int_equal(c.pc[0], 0);
 	}
+	/* A jump leads there; it has not returned. */
+	c = unskid(first + 8, 0x1234, first + 8, UNI_VCPU_RUNNING);
+	assert_int_equal(c.nr, 2);
+	assert_int_equal(c.flags[0], UNI_FRAME_EXACT | UNI_FRAME_UNSURE);
 	c = unskid(first, 0x1234, first + 4, UNI_VCPU_RUNNING);
 	assert_int_equal(c.flags[0], UNI_FRAME_EXACT);
 	c = unskid(TEXT + BIAS + 0x20, first, first, UNI_VCPU_RUNNING);
@@ -265,6 +314,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_certain),
 		cmocka_unit_test(callee_is_put_back),
+		cmocka_unit_test(unknown_callee),
 		cmocka_unit_test(uncertain_is_marked),
 		cmocka_unit_test(first_byte_is_the_callers),
 		cmocka_unit_test(aarch64),

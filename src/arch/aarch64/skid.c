@@ -31,6 +31,11 @@ enum uni_branch uni_aarch64_branch(const uint8_t *code, size_t n, uint64_t at, u
 	}
 	if ((insn & 0xfffffc1f) == 0xd61f0000 || (insn & 0xfefff800) == 0xd61f0800) /* br, braa */
 		return UNI_BRANCH_INDIRECT;
+	if ((insn & 0xfffffc1f) == 0xd63f0000 ||
+		(insn & 0xfefff800) == 0xd63f0800) { /* blr, blraa */
+		*target_ret = at + UNI_A64_INSN;
+		return UNI_BRANCH_POINTER;
+	}
 	return UNI_BRANCH_NONE;
 }
 
