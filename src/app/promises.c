@@ -317,6 +317,18 @@ static const char *plural_end(uint64_t nr)
 	return nr == 1 ? "" : "s";
 }
 
+/* Waits from before the trace are in the guest's list of threads, also if it tells of no others. */
+static bool tells_waits(const struct uni_promise_model *m)
+{
+	for (size_t i = 0; i < m->waits.nr; i++) {
+		const struct uni_promise_wait *w = &m->waits.v[i];
+
+		if (m->begin_told || w->begin > m->begin || !m->all.v[w->waiter].told)
+			return true;
+	}
+	return false;
+}
+
 static void say_quality(const struct uni_promise_model *m)
 {
 	static const char then[] = "the missing events may have woken threads that seem to wait";
@@ -328,7 +340,7 @@ static void say_quality(const struct uni_promise_model *m)
 	else if (m->gaps != 0)
 		uni_note("events are missing in %" PRIu64 " place%s, how many is not known: %s",
 			m->gaps, plural_end(m->gaps), then);
-	if (m->waits.nr == 0 && m->runs.nr != 0)
+	if (!tells_waits(m) && m->runs.nr != 0)
 		uni_note("this trace does not tell who waits for whom (no event try_read or "
 			 "read_later): no wait, wake-up or lost wake-up can be seen in it");
 	if (m->backwards != 0)

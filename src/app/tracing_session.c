@@ -94,6 +94,13 @@ static void find_names(struct run *r)
 			r->t->g.t, &r->t->g.unwinder, r->model, &r->cfg.names, &err);
 }
 
+static void name_wait(void *ctx, const struct uni_guest_thread *t, char *ret, size_t cap)
+{
+	const struct run *r = ctx;
+
+	uni_thread_waits_for(&r->t->g, t, ret, cap);
+}
+
 static int begin_trace_session(struct run *r, const char *path, struct uni_err *err)
 {
 	int rc;
@@ -123,6 +130,7 @@ static int begin_trace_session(struct run *r, const char *path, struct uni_err *
 	r->cfg.on_progress = on_progress;
 	r->cfg.ctx = r;
 	r->cfg.watcher = r->s->watcher;
+	r->cfg.namer = (struct uni_topen_namer){ name_wait, r };
 	r->cfg.promises = r->s->choice != NULL && r->s->choice->c.promises;
 	return 0;
 }

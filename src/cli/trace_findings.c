@@ -59,11 +59,11 @@ const struct uni_cmd uni_trace_findings = {
 		   "of waits that ended well.\n"
 		   "Prints \"no finding\" if there is none. Names what is unknown "
 		   "because events are missing, or\n"
-		   "because something was open before the trace began. A thread may "
-		   "have waited for one of which\n"
-		   "the trace has no events. Then the host may have had the CPU, "
-		   "and the wait is listed as in\n"
-		   "doubt. A trace with function calls decides it.",
+		   "because something was open before the trace began, and lists "
+		   "threads that wait since then.\n"
+		   "A thread may have waited for one of which the trace has no "
+		   "events. Then the host may have had\n"
+		   "the CPU, and the wait is listed as in doubt. A trace with function calls decides it.",
 	.examples = "  uniscope trace findings web1.uniscope\n"
 		    "  uniscope trace findings trace.ctf --json | jq .findings",
 	.min_operands = 1,

@@ -8,6 +8,7 @@
 
 #define NAME	96
 #define CHAINS	3 /* that are printed */
+#define WAITING 16
 #define DOUBTS	5
 #define CIRCLE	16 /* promises of a circle that are printed */
 #define LOOK_AT 64
@@ -348,6 +349,15 @@ static void tell_starved(
 		uni_sink_printf(out, "    and %zu more\n", nr - DOUBTS);
 }
 
+static bool is_any_told(const struct uni_promise_model *m)
+{
+	for (size_t i = 0; i < m->all.nr; i++) {
+		if (m->all.v[i].told)
+			return true;
+	}
+	return false;
+}
+
 /* That nothing is seen is no proof where something is not known. */
 static void nothing_found(struct uni_sink *out, const struct uni_promise_model *m)
 {
@@ -358,12 +368,42 @@ static void nothing_found(struct uni_sink *out, const struct uni_promise_model *
 		uni_sink_printf(out,
 			"    not known: %" PRIu64 " waits of what was open when the trace began\n",
 			m->begin_missed);
+	else if (begin && is_any_told(m))
+		uni_sink_puts(out, "    not known: what else waited already when the trace began, "
+				   "and for what\n");
 	else if (begin)
 		uni_sink_puts(out,
 			"    not known: what waited already when the trace began, and for what\n"
 			"    (`uniscope stacks --threads` shows where threads wait now)\n");
 	if (missing)
 		uni_sink_puts(out, "    not known: what the missing events told\n");
+}
+
+static bool is_since_before(const struct uni_promise_model *m, const struct uni_promise_wait *w)
+{
+	return w->end == UNI_PROMISE_OPEN && is_from_before(m, w->waiter, w->begin);
+}
+
+/* A server's threads do so as well: this is no finding, and may be the cause of a hang. The table
+ * of a guest that keeps one leads to findings. */
+static void tell_waiting(struct uni_sink *out, const struct uni_promise_model *m)
+{
+	char n1[NAME], n2[NAME];
+	size_t nr = 0;
+
+	for (size_t i = 0; !m->begin_told && i < m->waits.nr; i++) {
+		const struct uni_promise_wait *w = &m->waits.v[i];
+
+		if (!is_since_before(m, w) || nr++ >= WAITING)
+			continue;
+		if (nr == 1)
+			uni_sink_puts(out, "\nwaiting since before the trace began\n");
+		uni_sink_printf(out, "    %s waits for %s\n",
+			uni_promise_name(m, w->waiter, n1, sizeof(n1)),
+			uni_promise_name(m, w->on, n2, sizeof(n2)));
+	}
+	if (nr > WAITING)
+		uni_sink_printf(out, "    and %zu more\n", nr - WAITING);
 }
 
 void uni_promise_text_findings(
@@ -373,6 +413,7 @@ void uni_promise_text_findings(
 		nothing_found(out, m);
 	for (size_t i = 0; i < f->all.nr; i++)
 		tell_finding(out, m, &f->all.v[i]);
+	tell_waiting(out, m);
 	tell_idle(out, m, f);
 	tell_starved(out, m, f);
 	tell_chains(out, m);

@@ -7,9 +7,11 @@
 #include "base/checked.h"
 #include "uniscope/promise.h"
 
-#define ROOM_MAX 65536
-#define WORDS	 24   /* of one promise, at most */
-#define PART	 4096 /* words that are given to the stream at a time */
+#define ROOM_MAX   65536
+#define WORDS	   24	/* of one promise, at most */
+#define PART	   4096 /* words that are given to the stream at a time */
+#define NAME_BYTES 64	/* of what a thread waits for, with the NUL */
+#define NO_TYPE	   99	/* no kind of promise: docs/formats/promises.md */
 
 struct uni_topen {
 	struct uni_ring_source source;
@@ -171,6 +173,52 @@ int uni_topen_put(const struct uni_topen *o, struct uni_tstream *out)
 	if (rc == 0)
 		rc = flush_words(p, WORDS);
 	put_promise(p, UNI_PROMISE_ALL_OPEN, all, 2);
+	if (rc == 0)
+		rc = flush_words(p, 0);
+	free(p);
+	return rc;
+}
+
+/* The list does not tell the type of an object that a thread waits for. It is known before the wait
+ * begins. */
+static void put_thread(
+	struct part *p, const struct uni_guest_thread *t, const struct uni_topen_namer *namer)
+{
+	const uint64_t made[3] = { UNI_PROMISE_NOBODY, t->object, UNI_PROMISE_THREAD };
+	const uint64_t on[3] = { UNI_PROMISE_NOBODY, t->wait_on, NO_TYPE };
+	const uint64_t wait[3] = { t->object, t->wait_on, 0 };
+	uint64_t label[1 + NAME_BYTES / 8] = { t->wait_on };
+	char name[NAME_BYTES] = "";
+
+	put_promise(p, UNI_PROMISE_OPEN_NOW, made, 3);
+	if (t->wait_on == 0 || (t->state != UNI_THREAD_BLOCKED && t->state != UNI_THREAD_WAITING))
+		return;
+	put_promise(p, UNI_PROMISE_OPEN_NOW, on, 3);
+	namer->waits_for(namer->ctx, t, name, sizeof(name));
+	memcpy(label + 1, name, sizeof(name));
+	if (name[0] != '\0')
+		put_promise(p, UNI_PROMISE_LABEL, label, sizeof(label) / sizeof(label[0]));
+	put_promise(p, UNI_PROMISE_READ_LATER, wait, 3);
+}
+
+int uni_topen_put_threads(const struct uni_thread_list *list, const struct uni_ring_info *info,
+	const struct uni_topen_namer *namer, struct uni_tstream *out)
+{
+	struct part *p;
+	int rc = 0;
+
+	if (list->nr == 0 || ext_id(info) == 16)
+		return 0;
+	p = calloc(1, sizeof(*p));
+	if (p == NULL)
+		return -UNI_ENOMEM;
+	p->ext = ext_id(info);
+	p->out = out;
+	for (uint32_t i = 0; rc == 0 && i < list->nr; i++) {
+		rc = flush_words(p, WORDS);
+		if (rc == 0)
+			put_thread(p, &list->v[i], namer);
+	}
 	if (rc == 0)
 		rc = flush_words(p, 0);
 	free(p);

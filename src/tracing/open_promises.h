@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+#include "guest/guest.h"
 #include "recording/ring_stream.h"
 #include "trace/ring.h"
 
@@ -24,5 +25,16 @@ void uni_topen_destroy(struct uni_topen *o); /* NULL-safe */
 bool uni_topen_read(struct uni_topen *o);
 /* Puts the copied table at the beginning of the stream. Returns 0 or -UNI_ENOMEM. */
 int uni_topen_put(const struct uni_topen *o, struct uni_tstream *out);
+
+/* Names what a thread waits for; "" if it cannot. */
+struct uni_topen_namer {
+	void (*waits_for)(void *ctx, const struct uni_guest_thread *t, char *ret, size_t cap);
+	void *ctx;
+};
+
+/* For a guest without a table: puts its threads there, and what each waits for, as far as its list
+ * of threads tells. Promises that are no threads stay unknown. Returns 0 or -UNI_ENOMEM. */
+int uni_topen_put_threads(const struct uni_thread_list *list, const struct uni_ring_info *info,
+	const struct uni_topen_namer *namer, struct uni_tstream *out);
 
 #endif

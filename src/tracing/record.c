@@ -12,7 +12,6 @@
 #include "base/hurry.h"
 #include "tracing/last_packets.h"
 #include "tracing/open_packets.h"
-#include "tracing/open_promises.h"
 #include "backend/guard.h"
 
 #define BUSY_NAP_NS  (500 * UNI_NSEC_PER_USEC)
@@ -131,7 +130,8 @@ static void take_names(const struct uni_trecord_cfg *cfg)
 		cfg->on_names(cfg->ctx);
 }
 
-/* A vCPU may have stopped while it changes the table: then this is tried again. */
+/* A vCPU may have stopped while it changes the table: then this is tried again. Without a table,
+ * the guest's list of threads has been read just before. */
 static int take_open(const struct uni_trecord_cfg *cfg)
 {
 	uint32_t nr = (uint32_t)cfg->t->ops->nr_vcpus(cfg->t);
@@ -154,6 +154,9 @@ static int take_open(const struct uni_trecord_cfg *cfg)
 	}
 	if (taken)
 		rc = uni_topen_put(open, cfg->out);
+	else if (rc == 0 && cfg->names != NULL)
+		rc = uni_topen_put_threads(uni_tnames_list(cfg->names),
+			uni_ring_info(uni_tracer_ring(cfg->tracer)), &cfg->namer, cfg->out);
 	uni_topen_destroy(open);
 	return rc;
 }

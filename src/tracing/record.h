@@ -11,6 +11,7 @@
 #include "recording/recording.h"
 #include "tracing/clock.h"
 #include "tracing/host_time.h"
+#include "tracing/open_promises.h"
 #include "tracing/thread_names.h"
 #include "tracing/tracer.h"
 #include "recording/ring_stream.h"
@@ -39,7 +40,8 @@ struct uni_trecord_cfg {
 	struct uni_thost *host;	  /* NULL: the host's times are not wanted */
 	struct uni_tnames *names; /* NULL: its threads are not known */
 	bool promises;		  /* promises that are open at the beginning are recorded, too */
-	uint64_t names_each_ns;	  /* look for threads that came meanwhile so often; 0: never */
+	struct uni_topen_namer namer; /* where names and promises are set */
+	uint64_t names_each_ns;	      /* look for threads that came meanwhile so often; 0: never */
 	/* Names were taken, but for those of the end; the guest runs. May be NULL. */
 	void (*on_names)(void *ctx);
 	uint64_t duration_ns;	 /* 0: until *stop or the guest's end */

@@ -71,6 +71,11 @@ void uni_tnames_take(struct uni_tnames *n, const struct uni_regs *regs, uint32_t
 	}
 }
 
+const struct uni_thread_list *uni_tnames_list(const struct uni_tnames *n)
+{
+	return n->list;
+}
+
 int uni_tnames_get(const struct uni_tnames *n, struct uni_record_thread **ret, size_t *nr_ret)
 {
 	struct uni_thread_ids *ids = uni_thread_ids_create();

@@ -18,6 +18,8 @@ void uni_tnames_destroy(struct uni_tnames *n); /* NULL-safe */
 
 /* With the guest held; regs of all its vCPUs. No allocation. */
 void uni_tnames_take(struct uni_tnames *n, const struct uni_regs *regs, uint32_t nr_vcpus);
+/* The threads of the last look, borrowed: until the next one. */
+const struct uni_thread_list *uni_tnames_list(const struct uni_tnames *n);
 /* With the guest running again, of the last look: an array that the caller frees. 0 or -UNI_ENOMEM.
  */
 int uni_tnames_get(const struct uni_tnames *n, struct uni_record_thread **ret, size_t *nr_ret);

@@ -300,6 +300,28 @@ hangs_already() {
 for accel in $(by_default kvm "$accels"); do
 	check "$accel: a guest that hangs already" hangs_already
 done
+# A guest without a table, which tells of no waits: its list of threads says what waits when a recording begins.
+both_blocked() {
+	[ "$("$U" stacks --threads "$target" -e "$elf" | grep -c 'blocked on never')" = 2 ]
+}
+listed_threads() {
+	boot "$accel" "$BUILD/lab/trace/trace-threads-gcc-fp.elf" '' && wait_for 60 both_blocked &&
+		timeout 60 "$U" trace record "$target" -e "$elf" --threads -d 0.3 -o "$T/s.uniscope" --overwrite 2>"$T/said" || {
+		cat "$T/said"
+		return 1
+	}
+	"$U" trace findings "$T/s.uniscope" --busy 60000 >"$T/found" 2>"$T/err"
+	for words in '^no finding in what is known$' 'not known: what else waited already when' '^waiting since before the trace began$' \
+		'^    blocked-1 waits for never$' '^    blocked-2 waits for never$'; do
+		grep -q "$words" "$T/found" || { echo "no '$words'"; cat "$T/found" "$T/err"; return 1; }
+	done
+	[ "$(grep -c ' waits for ' "$T/found")" = 2 ] && grep -q 'does not tell who waits for whom' "$T/err" || { cat "$T/found" "$T/err"; return 1; }
+	"$U" trace threads "$T/s.uniscope" >"$T/threads" 2>/dev/null &&
+		grep -Eq '^open .* thread +earlier .* 0 ns .*  blocked-2$' "$T/threads" || { cat "$T/threads"; return 1; }
+}
+for accel in $(by_default tcg "$accels"); do
+	check "$accel: threads that wait, by the guest's list" listed_threads
+done
 # A guest that gives no names: those of its thread list are taken.
 nameless() {
 	dumped && "$U" trace threads "$T/s.uniscope" >"$T/threads" || return 1
