@@ -63,7 +63,8 @@ const struct uni_cmd uni_trace_findings = {
 		   "threads that wait since then.\n"
 		   "A thread may have waited for one of which the trace has no "
 		   "events. Then the host may have had\n"
-		   "the CPU, and the wait is listed as in doubt. A trace with function calls decides it.",
+		   "the CPU, and the wait is listed as in doubt. A trace with function calls "
+		   "decides it.",
 	.examples = "  uniscope trace findings web1.uniscope\n"
 		    "  uniscope trace findings trace.ctf --json | jq .findings",
 	.min_operands = 1,

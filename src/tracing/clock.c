@@ -257,7 +257,7 @@ static bool goes_as_hosts(const struct uni_tclock *c, unsigned cpu, uint64_t gue
 {
 	const struct uni_tclock_points *p = &c->cpu[cpu].points;
 
-	if (!uni_tclock_fit_at(p, own, SLACK_BITS, fit))
+	if (!uni_tclock_fit_at(p, own, SLACK_BITS, fit) || fit->stepped)
 		return false;
 	*sure_ret = is_near_hz(own, guest_hz) || is_hosts(c, fit, own) ||
 		    uni_tclock_sharpness(p) >= SHARP;
@@ -293,13 +293,15 @@ static void by_ring(
 		if (sure)
 			ret->error_ns = fit.half_ns + wide;
 	} else if (uni_tclock_span(p) >= APART_NS / 2 &&
-		   uni_tclock_fit_at(p, guest_hz, SLACK_BITS, &fit)) {
+		   uni_tclock_fit_at(p, guest_hz, SLACK_BITS, &fit) && !fit.stepped) {
 		ret->hz = guest_hz;
 		ret->error_ns = fit.error_ns;
 	} else if ((hz = by_points(c, cpu, guest_hz, own, &fit)) != 0) {
 		ret->hz = hz;
 		ret->error_ns = fit.error_ns;
 	}
+	if (fit.stepped)
+		ret->error_ns = UINT64_MAX;
 	ret->cycles = fit.cycles;
 	ret->ns = fit.ns;
 	(void)snprintf(ret->source, sizeof(ret->source), "ring");

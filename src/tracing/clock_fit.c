@@ -93,6 +93,11 @@ static uint64_t off_by(const struct bounds *b, __int128 line)
 	return (uint64_t)off;
 }
 
+static bool is_refused(const struct bounds *b, __int128 line)
+{
+	return b->low - b->slack > line || b->high + b->slack < line;
+}
+
 /* The true line passes these points, too, so the error of our line changes linearly. The narrowest
  * point of each half bounds it between them, and beyond them as far as there are points. */
 static uint64_t error_of(const struct bounds *b, unsigned nr, __int128 line)
@@ -111,7 +116,7 @@ static uint64_t error_of(const struct bounds *b, unsigned nr, __int128 line)
 	for (unsigned i = 0; i < nr; i++) {
 		const struct bounds **half = b[i].after - first <= last - b[i].after ? &a : &z;
 
-		if (b[i].low - b[i].slack > line || b[i].high + b[i].slack < line) /* refused */
+		if (is_refused(&b[i], line))
 			continue;
 		if (*half == NULL || off_by(&b[i], line) < off_by(*half, line))
 			*half = &b[i];
@@ -124,6 +129,22 @@ static uint64_t error_of(const struct bounds *b, unsigned nr, __int128 line)
 	between = z->after - a->after;
 	to_end = uni_max(a->after - first, last - z->after);
 	return most + (uint64_t)(2 * (__int128)most * to_end / uni_max(between, (__int128)1));
+}
+
+#define AGREE 2 /* refused points that are no error of one look */
+
+static bool has_stepped(const struct bounds *b, unsigned nr, __int128 line)
+{
+	struct bounds other[UNI_TCLOCK_POINTS];
+	__int128 low, high;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < nr; i++) {
+		if (is_refused(&b[i], line))
+			other[n++] = b[i];
+	}
+	return is_refused(&b[0], line) || is_refused(&b[nr - 1], line) ||
+	       most_met(other, n, &low, &high) >= AGREE;
 }
 
 bool uni_tclock_fit_at(const struct uni_tclock_points *p, uint64_t hz, unsigned slack_bits,
@@ -146,6 +167,7 @@ bool uni_tclock_fit_at(const struct uni_tclock_points *p, uint64_t hz, unsigned 
 	ret->ns = (uint64_t)line;
 	ret->half_ns = (uint64_t)((high - low + 1) / 2);
 	ret->error_ns = error_of(b, p->nr, line);
+	ret->stepped = has_stepped(b, p->nr, line);
 	return true;
 }
 

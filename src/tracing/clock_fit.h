@@ -27,6 +27,10 @@ struct uni_tclock_fit {
 	uint64_t half_ns;    /* the line may be moved by so much either way */
 	uint64_t error_ns;   /* and is off by no more from the first to the last point */
 	unsigned nr;	     /* points that it meets */
+	/* The first or the last point is one of the others, or several of these agree. So the
+	 * counter stood still or jumped meanwhile, or does not go at that frequency: no line has a
+	 * bound. */
+	bool stepped;
 };
 
 /*

@@ -91,13 +91,13 @@ static void bounded(void **state)
 	uni_tclock_close(&clock);
 }
 
-/* A point that is 21 ms off, anywhere among the others, and narrower than all of them. */
+/* A point that is 21 ms off, between others, and narrower than all of them. */
 static void contradicted(void **state)
 {
 	struct uni_tclock clock = { 0 };
 
 	for (unsigned n = 0; n < 600; n++) {
-		uint64_t says = n % 2 == 0 ? HZ : 0, bad = random_below(8);
+		uint64_t says = n % 2 == 0 ? HZ : 0, bad = 1 + random_below(6);
 		struct uni_record_clock r;
 
 		forget(&clock);
@@ -116,6 +116,38 @@ static void contradicted(void **state)
 		assert_true(off_at(&r, BEGIN, HZ) <= r.error_ns + 1);
 		assert_true(off_at(&r, BEGIN + 7 * 250000000ull, HZ) <= r.error_ns + 1);
 	}
+	uni_tclock_close(&clock);
+}
+
+/* The guest was stopped, or its counter was set: no bound is stated that is not kept. */
+static void stepped(void **state)
+{
+	const uint64_t second = UNI_NSEC_PER_SEC;
+	struct uni_tclock clock = { 0 };
+	unsigned bounds = 0;
+
+	for (unsigned n = 0; n < 2000; n++) {
+		uint64_t says = n % 2 == 0 ? HZ : 0, by = 10000000 + random_below(second);
+		unsigned nr = 8 + (unsigned)random_below(40);
+		unsigned at = n % 10 == 0 ? nr : 1 + (unsigned)random_below(nr - 1);
+		/* It is set to what it would be, after two points or never. */
+		unsigned until = n % 3 == 0 && at + 2 < nr ? at + 2 : nr;
+		struct uni_record_clock r;
+
+		forget(&clock);
+		for (unsigned i = 0; i < nr; i++) {
+			struct uni_tclock_point p =
+				true_at(BEGIN + i * 250000000ull + (i < at ? 0 : by), HZ, 4000);
+
+			if (i >= at && i < until) /* it stood still for so long */
+				p.cycles -= cycles_at(BEGIN + by, HZ) - cycles_at(BEGIN, HZ);
+			uni_tclock_add(&clock, 0, &p);
+		}
+		r = result(&clock, says);
+		bounds += r.error_ns != UINT64_MAX;
+		assert_true(at == nr || r.error_ns == UINT64_MAX);
+	}
+	assert_int_equal(bounds, 200); /* those that did not step */
 	uni_tclock_close(&clock);
 }
 
@@ -153,6 +185,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bounded),
 		cmocka_unit_test(contradicted),
+		cmocka_unit_test(stepped),
 		cmocka_unit_test(agreed),
 	};
 
