@@ -260,8 +260,27 @@ def markers(root):
                 yield f"{f}:{n}: left by a merge: {line[:40]}"
 
 
+def unproved(root):
+    """Rows of docs/accuracy.md whose last cell names no test, or one that is not there. `unit/NAME:CASE` is a case of unit/NAME."""
+    path = pathlib.Path(root, "docs/accuracy.md")
+    tests = set(pathlib.Path(root, "tests/names").read_text().split("\n")) if path.exists() else set()
+    for n, line in enumerate(path.read_text().split("\n") if path.exists() else [], 1):
+        if not line.startswith("| ") or line.endswith("| test |"):
+            continue
+        named = re.findall(r"\b((?:unit|e2e|fuzz)/[\w-]+)(?::(\w+))?", line.rsplit("|", 2)[1])
+        if not named:
+            yield f"docs/accuracy.md:{n}: names no test"
+        for test, case in named:
+            source = pathlib.Path(root, f"tests/{test}.c")
+            if test not in tests:
+                yield f"docs/accuracy.md:{n}: there is no test {test}"
+            elif case and not (source.exists() and f"static void {case}(void **" in source.read_text()):
+                yield f"docs/accuracy.md:{n}: {test} has no case {case}"
+
+
 def docs(root):
-    """Each command has a man page, each document of docs/ is linked from another."""
+    """Each command has a man page, each document of docs/ is linked from another, each row of accuracy.md names its tests."""
+    yield from unproved(root)
     for f in tracked(root, "src/cli/cmd_*.c", "src/compat/*/cmd_*.c"):
         name = f.stem[len("cmd_"):].replace("_", "-")
         if not pathlib.Path(root, f"docs/man/uniscope-{name}.1.in").exists():

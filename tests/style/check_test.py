@@ -174,6 +174,20 @@ class English(unittest.TestCase):
         self.assertEqual([o[0] for o in self.found("a.md", "Short.\n\nOf it.")], [3])
 
 
+class Unproved(unittest.TestCase):
+    def test_rows(self):
+        with tempfile.TemporaryDirectory() as root:
+            for name, text in (("docs/accuracy.md", ""), ("tests/names", "unit/a\ne2e/b\n"),
+                               ("tests/unit/a.c", "static void yes(void **state)\n{\n}\n")):
+                path = pathlib.Path(root, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            for cell, nr in (("unit/a", 0), ("unit/a:yes, e2e/b", 0), ("unit/a:no", 1), ("e2e/c", 1), ("by hand", 1),
+                             ("unit/a, e2e/c, unit/d", 2), ("e2e/b:yes", 1)):
+                pathlib.Path(root, "docs/accuracy.md").write_text("| what | how sure | test |\n|---|---|---|\n| x | y | %s |\n" % cell)
+                self.assertEqual(len(list(check.unproved(root))), nr, cell)
+
+
 class Waits(unittest.TestCase):
     def test_stale_file(self):
         stale = 'record 2>"$T/said" &\nwait_for 60 grep -q begun "$T/said"\n'

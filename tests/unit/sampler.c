@@ -55,7 +55,7 @@ static void samples_every_vcpu(void **state)
 /* Runs with that CPU time and counts the samples that are said to be of a vCPU that waited. */
 static uint64_t nr_stolen(struct bench *b, bool moves, uint64_t cpu_permille)
 {
-	b->f.tells_cpu = true;
+	b->f.tells_cpu = !b->hides_cpu;
 	b->f.moves = moves;
 	b->f.cpu_permille = cpu_permille;
 	b->cfg.duration_ns = 0;
@@ -88,6 +88,25 @@ static void a_vcpu_that_moved_is_not_stolen(void **state)
 static void a_loop_that_changes_nothing_is_not_stolen(void **state)
 {
 	assert_int_equal(nr_stolen(*state, false, 990), 0);
+}
+
+/* Less than an eighth of the time on a CPU. A process of another host does not tell its time. */
+static void an_eighth_of_the_time_is_enough(void **state)
+{
+	assert_int_equal(nr_stolen(*state, false, 126), 0);
+}
+
+static void a_little_less_is_not(void **state)
+{
+	assert_int_not_equal(nr_stolen(*state, false, 124), 0);
+}
+
+static void what_tells_no_time_is_not_stolen(void **state)
+{
+	struct bench *b = *state;
+
+	b->hides_cpu = true;
+	assert_int_equal(nr_stolen(b, false, 20), 0);
 }
 
 static void a_halted_vcpu_is_not_stolen(void **state)
@@ -422,6 +441,9 @@ int main(int argc, char **argv)
 		T(a_vcpu_that_waits_is_stolen),
 		T(a_vcpu_that_moved_is_not_stolen),
 		T(a_loop_that_changes_nothing_is_not_stolen),
+		T(an_eighth_of_the_time_is_enough),
+		T(a_little_less_is_not),
+		T(what_tells_no_time_is_not_stolen),
 		T(a_halted_vcpu_is_not_stolen),
 		T(slow_target_keeps_the_duty_cap),
 		T(duty_cap_at_100_khz),

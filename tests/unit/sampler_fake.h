@@ -160,6 +160,7 @@ struct bench {
 	atomic_bool stop;
 	/* seen by the callbacks */
 	uint64_t nr, wrong, last_ns, progresses;
+	bool hides_cpu;			/* the target does not tell how long its vCPUs had a CPU */
 	uint64_t stop_after, die_after; /* samples */
 	uint64_t gap_ns;		/* at least, between two samples of a vCPU */
 };
