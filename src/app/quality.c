@@ -203,12 +203,14 @@ static void put_states(struct uni_sink *out, const struct uni_recorded_guest *g,
 	const struct uni_record_stats *st = g->stats;
 	uint64_t counted = uni_quality_count(st, shown);
 
-	/* A pause waits until the vCPU has a CPU, so most stolen time is in skipped samples. */
+	/* A pause waits until the vCPU has a CPU, so most stolen time is in skipped samples. A VMM
+	 * that has stopped the guest waits as one does that handles an exit of the guest. */
 	const struct {
 		uint8_t state;
 		const char *word, *meaning;
 	} rows[] = {
-		{ UNI_VCPU_HALTED, "halted", "the vCPU waited for an interrupt" },
+		{ UNI_VCPU_HALTED, "halted",
+			"the vCPU waited for an interrupt, or its thread slept in the VMM" },
 		{ UNI_VCPU_KVM, "kvm", "the host's KVM worked for the guest" },
 		{ UNI_VCPU_VMM, "vmm", "the vCPU's thread ran in the VMM" },
 		{ UNI_VCPU_STOLEN, "stolen",

@@ -68,7 +68,7 @@ own_vcpu() {
 halted() {
 	python3 "$here/ask.py" number "$T/s.uniscope" halted 50 &&
 		python3 "$here/ask.py" leaf "$T/s.json" 'lab_halt;[idle]' 0.1 &&
-		"$U" report "$T/s.uniscope" >"$T/report" && grep '^halted  ' "$T/report" &&
+		"$U" report "$T/s.uniscope" >"$T/report" && grep "^halted  .*: the vCPU waited for an interrupt, or its thread slept in the VMM" "$T/report" &&
 		"$U" export "$T/s.uniscope" -f folded -o "$T/on.folded" &&
 		! grep -q '\[idle\]' "$T/on.folded"
 }
