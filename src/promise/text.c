@@ -8,7 +8,7 @@
 
 #define NAME	96
 #define CHAINS	3 /* that are printed */
-#define WAITING 16
+#define WAITING 10
 #define DOUBTS	5
 #define CIRCLE	16 /* promises of a circle that are printed */
 #define LOOK_AT 64
@@ -379,26 +379,30 @@ static void nothing_found(struct uni_sink *out, const struct uni_promise_model *
 		uni_sink_puts(out, "    not known: what the missing events told\n");
 }
 
-static bool is_since_before(const struct uni_promise_model *m, const struct uni_promise_wait *w)
+static bool is_still_waiting(const struct uni_promise_model *m, const struct uni_promise_wait *w)
 {
-	return w->end == UNI_PROMISE_OPEN && is_from_before(m, w->waiter, w->begin);
+	return w->end == UNI_PROMISE_OPEN && w->ready == UNI_PROMISE_OPEN &&
+	       m->all.v[w->waiter].fate == UNI_FATE_OPEN;
 }
 
-/* A server's threads do so as well: this is no finding, and may be the cause of a hang. The table
- * of a guest that keeps one leads to findings. */
+/* Two threads that hold each other's locks look like two that serve: nothing tells who holds what.
+ * So this is no finding, and may be the cause of a hang. */
 static void tell_waiting(struct uni_sink *out, const struct uni_promise_model *m)
 {
-	char n1[NAME], n2[NAME];
+	char a[24], n1[NAME], n2[NAME];
 	size_t nr = 0;
 
-	for (size_t i = 0; !m->begin_told && i < m->waits.nr; i++) {
+	for (size_t i = 0; i < m->waits.nr; i++) {
 		const struct uni_promise_wait *w = &m->waits.v[i];
 
-		if (!is_since_before(m, w) || nr++ >= WAITING)
+		if (!is_still_waiting(m, w) || nr++ >= WAITING)
 			continue;
 		if (nr == 1)
-			uni_sink_puts(out, "\nwaiting since before the trace began\n");
-		uni_sink_printf(out, "    %s waits for %s\n",
+			uni_sink_puts(out,
+				"\nstill waiting when the trace ended, the longest first "
+				"(a server's threads do so, too)\n");
+		uni_sink_printf(out, "    %-10s  %s waits for %s\n",
+			format_since(m, w->waiter, w->begin, a),
 			uni_promise_name(m, w->waiter, n1, sizeof(n1)),
 			uni_promise_name(m, w->on, n2, sizeof(n2)));
 	}

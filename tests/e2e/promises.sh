@@ -311,8 +311,8 @@ listed_threads() {
 		return 1
 	}
 	"$U" trace findings "$T/s.uniscope" --busy 60000 >"$T/found" 2>"$T/err"
-	for words in '^no finding in what is known$' 'not known: what else waited already when' '^waiting since before the trace began$' \
-		'^    blocked-1 waits for never$' '^    blocked-2 waits for never$'; do
+	for words in '^no finding in what is known$' 'not known: what else waited already when' '^still waiting when the trace ended' \
+		'^    earlier     blocked-1 waits for never$' '^    earlier     blocked-2 waits for never$'; do
 		grep -q "$words" "$T/found" || { echo "no '$words'"; cat "$T/found" "$T/err"; return 1; }
 	done
 	[ "$(grep -c ' waits for ' "$T/found")" = 2 ] && grep -q 'does not tell who waits for whom' "$T/err" || { cat "$T/found" "$T/err"; return 1; }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A trace says which parts it lacks: its silent end, lost events. */
+/* A trace says which parts it lacks: its silent end, lost events, the holders of locks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,12 +71,43 @@ static void nothing_has_no_end(void **state)
 	assert_int_equal(m->end, 0);
 }
 
+/* Each holds the lock for which the other waits, and nothing tells that: both are named. */
+static void locks_of_each_other(void **state)
+{
+	struct uni_findings f = { 0 };
+	const struct uni_promise_model *m;
+	char *text;
+
+	(void)state;
+	create(NOBODY, 1, 19, "a");
+	create(NOBODY, 2, 19, "b");
+	create(NOBODY, 3, 16, "lock of a");
+	create(NOBODY, 4, 16, "lock of b");
+	create(NOBODY, 5, 19, "served");
+	ev(UNI_PE_TRY_READ, 5, 3);
+	ev(UNI_PE_SWITCH, 2, NOBODY);
+	ev(UNI_PE_SIGNAL, 5, 3);
+	ev(UNI_PE_TRY_READ, 1, 4);
+	ev(UNI_PE_TRY_READ, 2, 3);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(uni_promise_findings(m, 10000000000u, &f), 0);
+	assert_int_equal(f.all.nr, 0);
+	text = said(m, &f, 0);
+	expect_text(text, "still waiting when the trace ended");
+	expect_text(text, " a waits for lock of b\n");
+	expect_text(text, " b waits for lock of a\n");
+	assert_null(strstr(text, "served waits"));
+	free(text);
+	uni_findings_deinit(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_silent_end, begin, end),
 		cmocka_unit_test_setup_teardown(lost_before, begin, end),
 		cmocka_unit_test_setup_teardown(nothing_has_no_end, begin, end),
+		cmocka_unit_test_setup_teardown(locks_of_each_other, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("promise_gaps", tests, NULL, NULL);
