@@ -196,8 +196,7 @@ static uint32_t func_of_ext(
 	const struct uni_walk_thread *t = &s->walk.thread[c->thread];
 
 	if (rec->cls == UNI_TRACE_CLASS_ENTRY_ARGS && rec->nr != 0)
-		return uni_funcs_at(s->walk.funcs,
-			s->walk.in->info.text_window | (uint32_t)rec->words[rec->nr - 1]);
+		return uni_walk_func_at(&s->walk, (uint32_t)rec->words[rec->nr - 1]);
 	return rec->cls == UNI_TRACE_CLASS_EXIT_VALUE ? t->frame[t->nr - 1].func : UNI_FUNC_NONE;
 }
 

@@ -86,17 +86,20 @@ static bool grow_functions(struct uni_funcs *f)
 	return true;
 }
 
-uint32_t uni_funcs_at(struct uni_funcs *f, uint64_t address)
+int uni_funcs_at(struct uni_funcs *f, uint64_t address, uint32_t *ret)
 {
 	size_t i = probe_function(f, address);
 
-	if (f->slot[i] != 0 || address == 0)
-		return f->slot[i];
-	if (f->func.nr >= UNI_FUNCS_MAX || !grow_functions(f) ||
-		!uni_vec_push(&f->func, ((struct func){ address, UNNAMED })))
-		return UNI_FUNC_NONE;
-	f->slot[probe_function(f, address)] = (uint32_t)f->func.nr - 1;
-	return (uint32_t)f->func.nr - 1;
+	*ret = address != 0 ? f->slot[i] : UNI_FUNC_NONE;
+	if (*ret != UNI_FUNC_NONE || address == 0)
+		return 0;
+	if (f->func.nr >= UNI_FUNCS_MAX)
+		return -UNI_ERANGE;
+	if (!grow_functions(f) || !uni_vec_push(&f->func, ((struct func){ address, UNNAMED })))
+		return -UNI_ENOMEM;
+	*ret = (uint32_t)f->func.nr - 1;
+	f->slot[probe_function(f, address)] = *ret;
+	return 0;
 }
 
 uint32_t uni_funcs_named(struct uni_funcs *f, const char *name, size_t len)

@@ -99,12 +99,22 @@ void uni_walk_deinit(struct uni_walk *w)
 	w->cpu = NULL;
 }
 
+uint32_t uni_walk_func_at(struct uni_walk *w, uint64_t offset)
+{
+	uint32_t func;
+
+	if (uni_funcs_at(w->funcs, w->in->info.text_window | offset, &func) == -UNI_ENOMEM)
+		w->failed = -UNI_ENOMEM;
+	return func;
+}
+
 uint32_t uni_walk_func(struct uni_walk *w, uint32_t payload)
 {
 	struct uni_walk_slot *s = &w->cache[payload * 2654435761u >> (32 - UNI_WALK_CACHE_BITS)];
-	uint32_t func = uni_funcs_at(w->funcs, w->in->info.text_window | (uint64_t)payload << 4);
+	uint32_t func = uni_walk_func_at(w, (uint64_t)payload << 4);
 
-	*s = (struct uni_walk_slot){ payload, func };
+	if (w->failed == 0)
+		*s = (struct uni_walk_slot){ payload, func };
 	return func;
 }
 
@@ -216,8 +226,7 @@ static void push_call(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t func,
 static void entry_with_args(struct uni_walk *w, struct uni_walk_cpu *c,
 	const struct uni_trace_record *rec, uint64_t time)
 {
-	uint32_t func =
-		uni_funcs_at(w->funcs, w->in->info.text_window | (uint32_t)rec->words[rec->nr - 1]);
+	uint32_t func = uni_walk_func_at(w, (uint32_t)rec->words[rec->nr - 1]);
 	bool only = rec->cls == UNI_TRACE_CLASS_CALL_ARGS;
 	struct uni_trace_record args = *rec;
 
@@ -251,9 +260,8 @@ static bool take_extended(struct uni_walk *w, struct uni_walk_cpu *c,
 	if ((rec->cls == UNI_TRACE_CLASS_ENTRY || rec->cls == UNI_TRACE_CLASS_CALL) &&
 		rec->nr >= 1) {
 		w->stats.events++;
-		(only ? push_call : push_walked_call)(w, c,
-			uni_funcs_at(w->funcs, w->in->info.text_window | (uint32_t)rec->words[0]),
-			time);
+		(only ? push_call : push_walked_call)(
+			w, c, uni_walk_func_at(w, (uint32_t)rec->words[0]), time);
 		if (uni_walk_is_stop(rec)) {
 			uni_walk_forget(w, c, time);
 			uni_walk_stop_comes(w, c, time);

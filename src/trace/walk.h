@@ -171,6 +171,8 @@ static inline uint64_t uni_walk_took(const struct uni_walk *w, uint64_t from, ui
 
 /* --- for the loop only ------------------------------------------------------------------------ */
 
+/* The function at this place in the window of code. Out of memory: w->failed says so. */
+uint32_t uni_walk_func_at(struct uni_walk *w, uint64_t offset);
 uint32_t uni_walk_func(struct uni_walk *w, uint32_t payload);
 /* More room for frames of the CPU's thread; false: no more calls can be recorded. */
 bool uni_walk_grow(struct uni_walk *w, struct uni_walk_cpu *c);
