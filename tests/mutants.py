@@ -35,8 +35,8 @@ import check  # noqa: E402
 import run as plant  # noqa: E402
 
 ROOT = HERE.parent
-WORK = ROOT / "build-mutants"
-TREE, BUILD = WORK / "tree", WORK / "build"
+TREE = ROOT / "build-mutants"
+BUILD = TREE / "build"
 TURNED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 COMPARISON = re.compile(r" (<=|>=|==|!=|<|>) ")
 CONSTANT = re.compile(r"(?<![\w.\"'])([0-9]+)(u?)(?=[;,) \]])")
@@ -194,8 +194,8 @@ def chosen(seed, room):
 class Judge:
     def __init__(self, args):
         self.through, self.budget = shlex.split(args.through), args.budget
-        plant.WORK, plant.TREE, plant.BUILD = str(WORK), str(TREE), str(BUILD)
-        plant.set_up()
+        plant.WORK, plant.TREE, plant.BUILD = str(TREE), str(TREE), str(BUILD)
+        plant.configure("--werror")
         self.ninja("build.ninja")
         self.tests = {}
         for name, t in plant.tests_of(str(BUILD)).items():
@@ -264,7 +264,7 @@ class Judge:
         self.ninja("-k", "0", *(f for path in by_path for f in self.objects.get(path, ())))
         for path, some in by_path.items():
             self.on.update(some if not some or self.ninja(*self.objects[path]) == 0 else self.put_in(path, some))
-        if self.ninja(*sorted({f for name in self.tests for f in plant.targets_of(name, self.tests)})):
+        if self.ninja(*sorted({f for name in self.tests for f in plant.targets_of(name, self.tests, True)})):
             sys.exit("mutants.py: the tree with the mutants does not build")
 
     def run(self, name, more):
@@ -276,7 +276,7 @@ class Judge:
 
     def see_reached(self, name):
         """Runs the test without a mutant; one that fails, skips or reaches none is no judge."""
-        path = WORK / ("reached-" + name.replace("/", "-"))
+        path = BUILD / ("reached-" + name.replace("/", "-"))
         path.write_bytes(bytes(NR_MAX))
         path.chmod(0o666)
         how, seconds = self.run(name, {"UNI_MUTANT_MAP": str(path)})

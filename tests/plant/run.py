@@ -25,7 +25,8 @@ import plants  # noqa: E402
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 WORK = os.path.join(ROOT, "build-plant")
-TREE, BUILD = os.path.join(WORK, "tree"), os.path.join(WORK, "build")
+# As in the tree itself, so that ccache knows what is compiled.
+TREE, BUILD = WORK, os.path.join(WORK, "build")
 LANE = os.path.join(ROOT, "tests", "lane.py")
 
 
@@ -78,7 +79,8 @@ def copy_tree():
     """The tree as it is, in build-plant/tree; what did not change keeps its time."""
     listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard"],
                             capture_output=True, text=True, check=True).stdout.splitlines()
-    there = {os.path.relpath(os.path.join(d, f), TREE) for d, _, names in os.walk(TREE) for f in names}
+    there = {os.path.relpath(os.path.join(d, f), TREE) for d, _, names in os.walk(TREE) for f in names
+             if not os.path.join(d, "").startswith(os.path.join(BUILD, ""))}
     for path in listed:
         full = os.path.join(ROOT, path)
         if os.path.isfile(full):
@@ -96,14 +98,14 @@ def build(targets=()):
     return None if done.returncode == 0 else done.stdout[-3000:]
 
 
-def targets_of(name, known):
-    """The files that the test runs and depends on, except lab images: these are unchanged."""
+def targets_of(name, known, lab=False):
+    """The files that the test runs and depends on; without lab images, for these are unchanged."""
     with open(os.path.join(BUILD, "meson-info", "intro-targets.json"), encoding="utf-8") as f:
         files = {t["id"]: [os.path.relpath(file, BUILD) for file in t["filename"]] for t in json.load(f)}
     words = {os.path.relpath(os.path.join(BUILD, w), BUILD) for w in known[name]["cmd"]}
     wanted = {f for some in files.values() for f in some if f in words}
     wanted |= {f for target in known[name]["depends"] for f in files.get(target, ())}
-    return sorted(f for f in wanted if not f.startswith("lab/"))
+    return sorted(f for f in wanted if lab or not f.startswith("lab/"))
 
 
 def run_one(t, more=None, limit=None, front=()):
@@ -162,13 +164,18 @@ def plant_one(p, texts, known):
             f.write(texts[path])
 
 
-def set_up():
-    """The copy, and a first build of all, lab images too. Later builds are of what a test needs."""
+def configure(*options):
+    """The copy, and its build folder; False if that was there."""
     copy_tree()
     if os.path.exists(os.path.join(BUILD, "build.ninja")):
-        return
-    subprocess.run(["meson", "setup", BUILD, TREE], check=True, stdout=subprocess.DEVNULL)
-    said = build()
+        return False
+    subprocess.run(["meson", "setup", BUILD, TREE, *options], check=True, stdout=subprocess.DEVNULL)
+    return True
+
+
+def set_up():
+    """A first build of all, lab images too. Later builds are of what a test needs."""
+    said = build() if configure() else None
     if said:
         os.unlink(os.path.join(BUILD, "build.ninja"))
         sys.exit("the tree does not build:\n" + said)
