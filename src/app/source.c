@@ -340,32 +340,45 @@ static int read_import(const struct uni_source_args *args, const struct uni_inpu
 							: rc;
 }
 
+/* One of two forms. */
+static const char *choose_form(uint64_t nr, const char *one, const char *more)
+{
+	return nr == 1 ? one : more;
+}
+
 static void note_import(const struct uni_source_args *args, const struct uni_source *s)
 {
-	if (s->stats.bad_lines != 0)
-		uni_note("%s: %" PRIu64 " lines are not %s and were passed over (the first is line "
+	const struct uni_import_stats *st = &s->stats;
+
+	if (st->bad_lines != 0)
+		uni_note("%s: %" PRIu64 " %s not %s and %s passed over (the first is line "
 			 "%" PRIu64 ")",
-			args->path, s->stats.bad_lines, s->importer->name, s->stats.first_bad_line);
-	if (s->stats.cut != 0)
-		uni_note("%s: %" PRIu64 " stacks have more than %d frames: those above are "
+			args->path, st->bad_lines,
+			choose_form(st->bad_lines, "line is", "lines are"), s->importer->name,
+			choose_form(st->bad_lines, "was", "were"), st->first_bad_line);
+	if (st->cut != 0)
+		uni_note("%s: %" PRIu64 " %s more than %d frames: those above are "
 			 "left out, and shown as [deeper] or [truncated] (the first is stack "
 			 "%" PRIu64 ")",
-			args->path, s->stats.cut, UNI_IMPORT_DEPTH, s->stats.first_cut);
-	if (s->stats.too_large != 0)
-		uni_note("%s: %" PRIu64 " lines have a number of more than 15 digits, which could "
-			 "not be added up exactly, and were passed over (the first is line "
+			args->path, st->cut, choose_form(st->cut, "stack has", "stacks have"),
+			UNI_IMPORT_DEPTH, st->first_cut);
+	if (st->too_large != 0)
+		uni_note("%s: %" PRIu64 " %s a number of more than 15 digits, which could "
+			 "not be added up exactly, and %s passed over (the first is line "
 			 "%" PRIu64 ")",
-			args->path, s->stats.too_large, s->stats.first_too_large);
+			args->path, st->too_large,
+			choose_form(st->too_large, "line has", "lines have"),
+			choose_form(st->too_large, "was", "were"), st->first_too_large);
 	if (s->importer->lost != NULL && !args->quiet)
 		uni_note("%s: %s", args->path, s->importer->lost);
-	if (s->stats.damaged != 0)
+	if (st->damaged != 0)
 		uni_note("%s: %" PRIu64
-			 " of its parts are damaged, and what makes no sense in them was "
-			 "passed over",
-			args->path, s->stats.damaged);
-	if (s->stats.left_out != 0)
-		uni_note("%s: %" PRIu64 " samples %s and are left out", args->path,
-			s->stats.left_out, s->stats.left_why);
+			 " of its parts %s damaged, and what makes no sense there was passed over",
+			args->path, st->damaged, choose_form(st->damaged, "is", "are"));
+	if (st->left_out != 0)
+		uni_note("%s: %" PRIu64 " %s %s %s left out", args->path, st->left_out,
+			choose_form(st->left_out, "sample", "samples"), st->left_why,
+			choose_form(st->left_out, "is", "are"));
 }
 
 static int open_import(const struct uni_source_args *args, struct uni_input *in,

@@ -48,14 +48,42 @@ static unsigned machine_of(const struct input *in, struct uni_err *err)
 
 /* The guest's image, for texts that its calls point to: those in read-only memory. */
 struct texts {
+	const struct input *in;
+	const struct uni_record_meta *meta;
 	struct uni_image *image; /* NULL: none */
 	uint64_t bias;
+	bool looked; /* for the image */
 };
+
+/* Once, and only if a call has a text to show. */
+static void find_image(struct texts *t)
+{
+	const struct uni_syscalls_args *a = t->in->a;
+	const struct uni_image_search search = uni_search_of(&a->debug_dirs);
+	const struct uni_record_meta *meta = t->meta;
+	const char *path = a->image != NULL ? a->image : meta->image_path;
+	struct uni_err err = { 0 };
+
+	t->looked = true;
+	if (path[0] == '\0' || uni_symbols_kind_of(path) != UNI_SYMBOLS_ELF)
+		return;
+	if (uni_image_load_from(path, &search, &t->image, &err) != 0) {
+		uni_note("%s: texts are shown as addresses", err.msg);
+	} else if (strcmp(uni_image_id(t->image), meta->image_id) != 0) {
+		uni_note("%s is another build now than when it was traced: texts are shown as "
+			 "addresses",
+			path);
+		uni_image_destroy(t->image);
+		t->image = NULL;
+	}
+}
 
 static size_t read_text(void *ctx, uint64_t va, void *buf, size_t cap)
 {
-	const struct texts *t = ctx;
+	struct texts *t = ctx;
 
+	if (!t->looked)
+		find_image(t);
 	for (size_t i = 0; t->image != NULL && i < uni_image_nr_segments(t->image); i++) {
 		const struct uni_segment *s = uni_image_segment(t->image, i);
 		uint64_t off = va - t->bias - s->vaddr;
@@ -68,27 +96,6 @@ static size_t read_text(void *ctx, uint64_t va, void *buf, size_t cap)
 		return n;
 	}
 	return 0;
-}
-
-static void find_texts(
-	const struct input *in, const struct uni_recorded_guest *g, struct texts *ret)
-{
-	const struct uni_image_search search = uni_search_of(&in->a->debug_dirs);
-	const char *path = in->a->image != NULL ? in->a->image : g->meta->image_path;
-	struct uni_err err = { 0 };
-
-	*ret = (struct texts){ .bias = g->meta->bias };
-	if (path[0] == '\0' || uni_symbols_kind_of(path) != UNI_SYMBOLS_ELF)
-		return;
-	if (uni_image_load_from(path, &search, &ret->image, &err) != 0) {
-		uni_note("%s: texts are shown as addresses", err.msg);
-	} else if (strcmp(uni_image_id(ret->image), g->meta->image_id) != 0) {
-		uni_note("%s is another build now than when it was traced: texts are shown as "
-			 "addresses",
-			path);
-		uni_image_destroy(ret->image);
-		ret->image = NULL;
-	}
 }
 
 /* Calls as a timeline whose functions and threads are those of an opened trace. */
@@ -134,13 +141,12 @@ static int read_trace(struct input *in, struct uni_trace_open *t, struct uni_err
 		.func = func_name,
 		.thread = thread_name,
 		.words = call_words };
-	struct texts texts;
+	struct texts texts = { .in = in, .meta = guest.meta, .bias = guest.meta->bias };
 	const struct uni_sysc_memory memory = { read_text, &texts, in->a->string_max };
 	int rc = uni_calls_open(t->in, &t->filter, t->funcs, &a.calls, err);
 
 	if (rc != 0)
 		return rc;
-	find_texts(in, &guest, &texts);
 	in->realtime_offset_ns = guest.meta->realtime_offset_ns;
 	rc = uni_sysc_from_calls(&tl, &in->prefixes, &memory, in->log);
 	uni_trace_note(t, uni_recording_path(t->rec), uni_calls_stats(a.calls));
@@ -360,7 +366,7 @@ static void free_texts(struct uni_opt_list *list)
 static int write_and_tell(
 	struct input *in, struct uni_tracing *t, struct uni_tracing_session *s, struct uni_err *err)
 {
-	struct texts texts = { .image = t->g.image, .bias = t->g.bias };
+	struct texts texts = { .image = t->g.image, .bias = t->g.bias, .looked = true };
 	const struct uni_sysc_memory memory = { read_text, &texts, in->a->string_max };
 	const struct uni_sysc_live_args args = { .t = t,
 		.prefixes = &in->prefixes,

@@ -26,7 +26,7 @@ struct uni_import_stats {
 	uint64_t damaged;	  /* invalid parts of a binary format, skipped */
 	uint64_t missed;	  /* missed deadlines, according to the tool that wrote it */
 	uint64_t left_out;	  /* samples with values that cannot be added to the others */
-	const char *left_why;	  /* "are of other events"; NULL: none */
+	const char *left_why;	  /* "of other events"; NULL: none */
 };
 
 struct uni_import_opts {

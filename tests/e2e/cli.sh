@@ -245,7 +245,7 @@ check "a device is none" "$U" export -f folded -o /dev/null "$T/own/in.folded"
 
 # A message says what an import could not keep.
 awk 'BEGIN { printf "main;work 3\nf0"; for (i = 1; i < 5000; i++) printf ";f%d", i; print " 5" }' >"$T/deep.folded"
-check "stacks that are cut are counted" says '1 stacks have more than 4096 frames' "$U" report "$T/deep.folded"
+check "stacks that are cut are counted" says '1 stack has more than 4096 frames' "$U" report "$T/deep.folded"
 check "and which is the first" grep -q 'the first is stack 2' "$T/both"
 printf 'a;b 3\na;b 900000000000000000\n' >"$T/large.folded"
 check "a number that is too large is told as that" says 'a number of more than 15 digits' "$U" report "$T/large.folded"

@@ -244,7 +244,7 @@ swapper;idle_[k] 1000
 EOT
 }
 check "perf script text: names, inlined, unknown, kernel" perf_text
-check "samples of another event are told" grep -q '1 samples are of other events than the first' err
+check "samples of another event are told" grep -q '1 sample of other events than the first is left out' err
 evented() {
 	"$U" export "$SRC/fuzz/corpus/speedscope/evented" -f folded >got 2>err && is got <<'EOT'
 a 7
@@ -317,9 +317,9 @@ uftrace_damaged() {
 	for f in real/perf-cpu*.dat; do
 		[ -s "$f" ] || continue
 		head -c $(($(stat -c %s "$f") - 9)) "$f" >part/perf-cpu0.dat
-		"$U" export part -f folded >got 2>err && grep -q '1 of its parts are damaged' err || return 1
+		"$U" export part -f folded >got 2>err && grep -q '1 of its parts is damaged' err || return 1
 		head -c 4000 /dev/zero >part/perf-cpu0.dat
-		"$U" export part -f folded >got 2>err && grep -q '1 of its parts are damaged' err || return 1
+		"$U" export part -f folded >got 2>err && grep -q '1 of its parts is damaged' err || return 1
 	done
 }
 if command -v uftrace >/dev/null && command -v gcc >/dev/null; then

@@ -424,7 +424,7 @@ static int read_perf(const char *data, size_t size, const struct uni_import_opts
 			"not one sample as perf script prints it: \"NAME PID TIME: EVENT:\" and "
 			"frames");
 	if (r.stats.left_out != 0)
-		r.stats.left_why = "are of other events than the first";
+		r.stats.left_why = "of other events than the first";
 	*stats_ret = r.stats;
 	return 0;
 }

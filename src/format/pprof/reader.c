@@ -368,7 +368,7 @@ static int read_all(struct reader *r, struct uni_cursor c, struct uni_err *err)
 			"and "
 			"cannot be read)");
 	if (r->stats.left_out != 0)
-		r->stats.left_why = "have negative values (a difference of two profiles?)";
+		r->stats.left_why = "with negative values (a difference of two profiles?)";
 	return 0;
 }
 

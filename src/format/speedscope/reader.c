@@ -154,7 +154,7 @@ static int read_profiles(struct reader *r, const json_t *profiles)
 		if (type == NULL || strcmp(unit, r->unit) != 0) {
 			r->stats.left_out += json_array_size(json_object_get(p, "samples"));
 			r->stats.left_out += json_array_size(json_object_get(p, "events"));
-			r->stats.left_why = "are of profiles in another unit than the first";
+			r->stats.left_why = "of profiles in another unit than the first";
 		} else {
 			rc = strcmp(type, "evented") == 0 ? read_evented(r, p) : read_sampled(r, p);
 		}
