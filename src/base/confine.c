@@ -157,6 +157,7 @@ static const int allowed[] = {
 #ifdef UNI_CONFINE_WIDE
 	/* of sanitizers, which read /proc, stop all threads, and start a symbolizer */
 	SCMP_SYS(ptrace),
+	SCMP_SYS(getdents),
 	SCMP_SYS(execve),
 	SCMP_SYS(mmap),
 	SCMP_SYS(mprotect),
