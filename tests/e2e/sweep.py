@@ -55,11 +55,12 @@ def make(folder):
     shutil.copytree(ROOT / "fuzz/corpus", folder / "seed")
     for words in ([MKSESSION, "several.uniscope", "300", "2", "3"], [MKSESSION, "one.uniscope", "200", "1"],
                   [MKTRACE, "calls.uniscope", "600", "1", "work", "3"], [MKTRACE, "cpus.uniscope", "900", "3", "graph", "5", "40"],
-                  [MKTRACE, "only.uniscope", "300", "2", "function", "7"], [MKTRACE, "light.uniscope", "300", "2", "lite", "9"]):
+                  [MKTRACE, "only.uniscope", "300", "2", "function", "7"], [MKTRACE, "light.uniscope", "300", "2", "lite", "9"],
+                  [MKTRACE, "stuck.uniscope", "40", "2", "promises", "1"]):
         subprocess.run(words, cwd=folder, check=True)
     for words in ("graph -f nanos -o fg.ftrace", "only -f nanos -o fn.ftrace", "calls -f csv -o calls.csv", "cpus -f nanos -o cpus.ftrace",
                   "exits -f perf -o exits.perf", "several -f perf -o several.perf", "exits -f speedscope -o exits.speedscope.json",
-                  "calls -f uftrace -o calls.uftrace", "promises -f mirage -o promises.mirage", "exits -f pprof -o exits.pb.gz"):
+                  "calls -f uftrace -o calls.uftrace", "promises -f mirage -o promises.mirage", "stuck -f mirage -o stuck.mirage", "exits -f pprof -o exits.pb.gz"):
         name, *more = words.split()
         subprocess.run([UNISCOPE, "export", f"{name}.uniscope", *more], cwd=folder, env=PLAIN, timeout=60, check=False,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
