@@ -9,6 +9,8 @@
 #include "base/cleanup.h"
 #include "obj/demangle.h"
 
+#define SAME_NAME 8 /* functions that a message lists */
+
 /* Reads one function. */
 struct reader {
 	const struct uni_image *img;
@@ -208,4 +210,21 @@ size_t uni_code_find(
 		nr = ret[0] != NULL && ret[0]->addr == addr;
 	}
 	return nr;
+}
+
+int uni_code_choose(const struct uni_image *img, const char *name, uint64_t bias,
+	const struct uni_symbol **ret, struct uni_err *err)
+{
+	const struct uni_symbol *sym[SAME_NAME];
+	char list[SAME_NAME * 24];
+	size_t nr = uni_code_find(img, name, sym, SAME_NAME), n = 0;
+
+	*ret = nr != 0 ? sym[0] : NULL;
+	if (nr < 2)
+		return 0;
+	for (size_t i = 0; i < uni_min(nr, (size_t)SAME_NAME); i++)
+		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s0x%" PRIx64,
+			i == 0 ? "" : ", ", sym[i]->addr + bias);
+	return uni_err_set(err, UNI_EUSAGE, "%zu functions are called %s: give an address (%s%s)",
+		nr, name, list, nr > SAME_NAME ? ", ..." : "");
 }

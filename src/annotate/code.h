@@ -59,4 +59,11 @@ void uni_code_sum_lines(struct uni_code *c);
 size_t uni_code_find(
 	const struct uni_image *img, const char *name, const struct uni_symbol **ret, size_t max);
 
+/*
+ * The one function of that name; *ret is NULL if there is none. Several may have it, as static ones
+ * of several files: -UNI_EUSAGE, and the message has their addresses in the guest.
+ */
+int uni_code_choose(const struct uni_image *img, const char *name, uint64_t bias,
+	const struct uni_symbol **ret, struct uni_err *err);
+
 #endif

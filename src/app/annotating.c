@@ -15,8 +15,6 @@
 #include "recording/exact.h"
 #include "trace/tree.h"
 
-#define SAME_NAME 8 /* functions that a message lists */
-
 /* An image of a guest. */
 struct place {
 	const char *path, *id;
@@ -39,28 +37,14 @@ static struct place place_of(const struct uni_record_meta *m, uint32_t i)
 				m->more[i - 1].bias };
 }
 
-/* Several functions may have the name: static ones of several files. */
 static int choose_symbol(struct finder *f, const struct place *p, struct uni_err *err)
 {
-	const struct uni_symbol *sym[SAME_NAME];
-	char list[SAME_NAME * 24];
 	uint64_t addr;
-	size_t nr, n = 0;
 
-	if (uni_parse_u64(f->args->function, &addr)) {
-		f->sym = uni_image_lookup(f->x->image, addr - p->bias);
-		return 0;
-	}
-	nr = uni_code_find(f->x->image, f->args->function, sym, SAME_NAME);
-	if (nr < 2) {
-		f->sym = nr == 1 ? sym[0] : NULL;
-		return 0;
-	}
-	for (size_t i = 0; i < uni_min(nr, (size_t)SAME_NAME); i++)
-		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s0x%" PRIx64,
-			i == 0 ? "" : ", ", sym[i]->addr + p->bias);
-	return uni_err_set(err, UNI_EUSAGE, "%zu functions are called %s: give an address (%s%s)",
-		nr, f->args->function, list, nr > SAME_NAME ? ", ..." : "");
+	if (!uni_parse_u64(f->args->function, &addr))
+		return uni_code_choose(f->x->image, f->args->function, p->bias, &f->sym, err);
+	f->sym = uni_image_lookup(f->x->image, addr - p->bias);
+	return 0;
 }
 
 static int look_in_image(struct finder *f, const struct place *p, struct uni_err *err)
