@@ -115,6 +115,12 @@ struct uni_arch {
 	 */
 	int (*restore)(struct uni_as *as, struct uni_regs *regs);
 
+	/*
+	 * Does this code begin with an instruction that stores the flags? A debugger's step over it
+	 * would store the step's own flag. NULL: such steps use no flag.
+	 */
+	bool (*stores_flags)(const uint8_t *code, size_t n);
+
 	/* Removes pointer-authentication bits and the like from a code address. */
 	uint64_t (*strip)(const struct uni_regs *regs, uint64_t pc);
 };

@@ -14,6 +14,7 @@
 #include "arch/arch.h"
 #include "base/err.h"
 #include "mem/gmem.h"
+#include "backend/breaks.h"
 #include "backend/hostway.h"
 #include "backend/method.h"
 #include "backend/spec.h"
@@ -252,6 +253,8 @@ struct uni_target_ops {
 	 */
 	int (*write_text)(struct uni_target *t, struct uni_patch_job *job);
 	bool write_stops_left_off;
+
+	const struct uni_break_ops *breaks; /* optional */
 
 	void (*detach)(struct uni_target *t); /* resumes held vCPUs, frees everything */
 };

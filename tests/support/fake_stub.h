@@ -31,8 +31,15 @@ struct fake_stub {
 	const char *lie;    /* ... are answered by these bytes; "" silence, NULL hangs up */
 	int truths;	    /* after so many true answers */
 	bool starts_paused;
+	int hits;	/* so often a vCPU runs into a breakpoint as soon as it goes on ... */
+	bool both;	/* ... and the second vCPU, too */
+	int stale;	/* so many stops of steps have an older reason: nothing was executed */
+	int interrupts; /* so many steps end in an interrupt handler, which comes back */
 
-	_Atomic bool frozen; /* takes nothing in for as long as this is set */
+	uint64_t at[4];		    /* breakpoints, 0: none */
+	uint64_t pc[3], sp_less[3]; /* of threads 1 and 2; pc 0: as ever */
+	char log[128];		    /* Z, z, s and c as they came */
+	_Atomic bool frozen;	    /* takes nothing in for as long as this is set */
 	_Atomic bool running;
 	_Atomic bool detached; /* after that QEMU's stub may be asked nothing */
 	_Atomic bool crashed;
@@ -86,8 +93,11 @@ static void fake_regs(struct fake_stub *f)
 	for (unsigned i = 0; i < 17; i++) {
 		uint64_t v = 0x1000u * (unsigned)f->thread + i;
 
+		if (i == 7)
+			v -= f->sp_less[f->thread];
 		if (i == 16)
-			v = 0x401000u * (unsigned)f->thread;
+			v = f->pc[f->thread] != 0 ? f->pc[f->thread]
+						  : 0x401000u * (unsigned)f->thread;
 		memcpy(raw + (size_t)8 * i, &v, sizeof(v));
 	}
 	raw[188] = 0x11;
@@ -204,6 +214,70 @@ static bool fake_fixed(struct fake_stub *f)
 	return false;
 }
 
+static void fake_log(struct fake_stub *f, char c)
+{
+	size_t n = strlen(f->log);
+
+	if (n + 1 < sizeof(f->log))
+		f->log[n] = c;
+}
+
+static void fake_trap(struct fake_stub *f, int thread)
+{
+	f->running = false;
+	fake_put(f, thread == 1 ? "T05thread:01;" : "T05thread:02;");
+}
+
+/* Breakpoints, of which the first is the one that is run into. */
+static void fake_break(struct fake_stub *f)
+{
+	bool found = false;
+	uint64_t addr = 0;
+
+	fake_log(f, f->line[0]);
+	(void)sscanf(f->line + 1, "1,%" SCNx64, &addr);
+	for (size_t i = 0; i < 4 && !found; i++) {
+		found = f->at[i] == (f->line[0] == 'Z' ? 0 : addr);
+		if (found)
+			f->at[i] = f->line[0] == 'Z' ? addr : 0;
+	}
+	fake_put(f, found ? "OK" : "E22");
+}
+
+static void fake_go_on(struct fake_stub *f)
+{
+	uint64_t addr = f->at[0];
+	bool back = f->sp_less[1] != 0;
+
+	fake_log(f, 'c');
+	f->sp_less[1] = 0;
+	f->running = true;
+	if (addr == 0 || (!back && f->hits == 0))
+		return;
+	f->hits -= !back;
+	f->pc[1] = addr;
+	if (f->both)
+		f->pc[2] = addr;
+	fake_trap(f, 1);
+}
+
+static void fake_step(struct fake_stub *f)
+{
+	int t = f->line[strlen(f->line) - 1] - '0';
+
+	fake_log(f, 's');
+	if (f->stale > 0) {
+		f->stale--;
+	} else if (f->interrupts > 0) {
+		f->interrupts--;
+		f->pc[t] = 0x900000;
+		f->sp_less[t] = 40;
+	} else {
+		f->pc[t] += 4;
+	}
+	fake_trap(f, t);
+}
+
 /* False: it hangs up. */
 static bool fake_packet(struct fake_stub *f)
 {
@@ -239,7 +313,11 @@ static bool fake_packet(struct fake_stub *f)
 		f->phys = f->line[17] == '1';
 		fake_put(f, "OK");
 	} else if (strcmp(f->line, "c") == 0 || strcmp(f->line, "vCont;c") == 0) {
-		f->running = true;
+		fake_go_on(f);
+	} else if (strncmp(f->line, "vCont;s:", 8) == 0) {
+		fake_step(f);
+	} else if (strncmp(f->line + 1, "1,", 2) == 0) {
+		fake_break(f);
 	} else if (f->processes && strcmp(f->line, "D") == 0) {
 		fake_put(f, "E22");
 	} else if (strcmp(f->line, f->processes ? "D;1" : "D") == 0 && !f->no_detach) {

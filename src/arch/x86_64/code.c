@@ -422,6 +422,16 @@ bool uni_x86_64_frame_popped(const uint8_t *before, size_t n)
 	return before[n - 1] == 0x5d && before[n - 2] != 0x41; /* 41 5D is pop r13 */
 }
 
+/* pushf, after 0x66 and REX. */
+bool uni_x86_64_stores_flags(const uint8_t *code, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && (code[i] == 0x66 || (code[i] & 0xf0) == 0x40))
+		i++;
+	return i < n && code[i] == 0x9c;
+}
+
 bool uni_x86_64_clears_fp(const uint8_t *code, size_t n)
 {
 	for (size_t i = 0; i + 1 < n && code[i] != 0x55; i++) {

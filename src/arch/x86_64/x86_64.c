@@ -123,6 +123,7 @@ const struct uni_arch uni_arch_x86_64 = {
 	.branch = uni_x86_64_branch,
 	.has_returned = uni_x86_64_has_returned,
 	.clears_fp = uni_x86_64_clears_fp,
+	.stores_flags = uni_x86_64_stores_flags,
 	.begins_stack = uni_x86_64_begins_stack,
 	.fp_step = uni_x86_64_fp_step,
 	.leaf_rules = uni_x86_64_leaf_rules,

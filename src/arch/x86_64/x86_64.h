@@ -23,6 +23,7 @@ bool uni_x86_64_sets_frame(const uint8_t *code, size_t n);
  * Does the code have xor ebp, ebp without a push rbp before it? Searches byte by byte: see arch.h.
  */
 bool uni_x86_64_clears_fp(const uint8_t *code, size_t n);
+bool uni_x86_64_stores_flags(const uint8_t *code, size_t n);
 bool uni_x86_64_begins_stack(const uint8_t *code, size_t n);
 
 /* Bytes before a return address, enough for every form of a near call that we know. */

@@ -98,6 +98,7 @@ static void learn_state(struct guardian *g)
 	g->stub.qemu = (flags & UNI_GDB_F_QEMU) != 0;
 	g->stub.link.implicit_ack = g->stub.qemu;
 	g->stub.phys = (flags & UNI_GDB_F_PHYS) != 0;
+	g->stub.breaks = &g->shared->breaks;
 	g->stub.state = (flags & UNI_GDB_F_PAUSED) != 0 ? UNI_GDB_PAUSED : UNI_GDB_HELD;
 }
 

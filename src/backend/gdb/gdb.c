@@ -151,7 +151,8 @@ void uni_gdb_end(struct uni_gdb_target *t)
 			(s->state == UNI_GDB_PAUSED ? UNI_GDB_F_PAUSED : 0u) |
 			(s->silent ? UNI_GDB_F_SILENT : 0u) |
 			(s->state == UNI_GDB_LOST ? UNI_GDB_F_FINISHED : 0u));
-	if (s->state == UNI_GDB_HELD)
+	/* A guest with breakpoints may stand at any time. */
+	if (s->state == UNI_GDB_HELD || uni_gdb_breaks_any(s->breaks))
 		(void)uni_gdb_guardian_lease(&t->guardian, UNI_GDB_LEASE_HOLD_MS);
 	else
 		uni_gdb_guardian_unlease(&t->guardian);
@@ -175,6 +176,7 @@ static void gdb_detach(struct uni_target *base)
 		uni_gdb_guardian_flags(&t->guardian, UNI_GDB_F_FINISHED);
 	}
 	uni_gdb_link_close(&t->stub.link);
+	t->stub.breaks = NULL;
 	uni_gdb_guardian_end(&t->guardian);
 	uni_gmem_destroy(t->gmem);
 	free(t->regs);
@@ -197,6 +199,7 @@ static int shake_hands(struct uni_gdb_target *t, const struct uni_net_addr *addr
 			atomic_load(&t->guardian.shared->ran), &t->regs0, err);
 	else
 		rc = uni_gdb_stub_open(&t->stub, fd, arch, want_phys, &t->regs0, err);
+	t->stub.breaks = &t->guardian.shared->breaks;
 	uni_gdb_end(t);
 	if (rc != 0)
 		return rc;
@@ -420,5 +423,6 @@ const struct uni_target_ops uni_target_gdb = {
 	.info = gdb_info,
 	.alive = gdb_alive,
 	.write_text = uni_gdb_write_text,
+	.breaks = &uni_gdb_break_ops,
 	.detach = gdb_detach,
 };

@@ -7,6 +7,8 @@
 #include "backend/gdb/stub.h"
 #include "backend/target.h"
 
+#define UNI_GDB_AGAIN_MAX 16
+
 struct uni_gdb_target {
 	struct uni_target base;
 	struct uni_gdb_guardian guardian;
@@ -16,6 +18,13 @@ struct uni_gdb_target {
 	struct uni_target_info info;
 	bool held;	       /* between a snap with HOLD and release() */
 	struct uni_regs *regs; /* owned; in the stub's order, without gaps */
+	/* Calls that were counted, but whose vCPUs will run into their breakpoints once more. */
+	struct {
+		uint64_t sp;
+		unsigned which;
+		bool used;
+	} again[UNI_GDB_AGAIN_MAX];
+	size_t next_again;
 };
 
 /*

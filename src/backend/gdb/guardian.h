@@ -23,9 +23,11 @@
 
 #include "base/err.h"
 #include "backend/gdb/addr.h"
+#include "backend/gdb/breaks.h"
 
-#define UNI_GDB_LEASE_OP_MS   20000 /* longer than any single operation, with all its recoveries */
-#define UNI_GDB_LEASE_HOLD_MS 1000  /* longest time that a guest is held without a sign of life */
+#define UNI_GDB_LEASE_OP_MS 20000 /* longer than any single operation, with all its recoveries */
+/* Longest time that a guest is held, or runs into breakpoints, without a sign of life. */
+#define UNI_GDB_LEASE_HOLD_MS 1000
 
 /* The facts that the guardian needs to detach properly. */
 enum uni_gdb_flags {
@@ -40,6 +42,7 @@ struct uni_gdb_shared {
 	_Atomic uint64_t lease_ns; /* end of the lease; 0 none; 1 taken over by the guardian */
 	_Atomic uint32_t flags;	   /* enum uni_gdb_flags */
 	_Atomic bool told, ran; /* for a stub that we switched on: what the monitor said before */
+	struct uni_gdb_breaks breaks;
 };
 
 struct uni_gdb_guardian {

@@ -33,6 +33,7 @@ void uni_gdb_link_reset(struct uni_gdb_link *l)
 {
 	l->rx_at = l->rx_end = l->tx_size = 0;
 	l->tx_full = l->ack_due = l->stopped_event = l->acked = false;
+	l->signal = 0;
 }
 
 void uni_gdb_link_byte(struct uni_gdb_link *l, uint8_t byte)
@@ -154,6 +155,12 @@ static void take_output(struct uni_gdb_link *l)
 		l->output_size += len;
 }
 
+/* "T05thread:01;" or "S05"; role_of() has seen that there are two digits. */
+static void note_stop_packet(struct uni_gdb_link *l)
+{
+	l->stopped_event = uni_gdb_unhex(l->reply + 1, l->reply_size - 1, &l->signal, 1);
+}
+
 static int take_packet(struct uni_gdb_link *l, const struct uni_gdb_item *item, bool *reply_ret)
 {
 	int rc = uni_gdb_unescape(
@@ -167,7 +174,7 @@ static int take_packet(struct uni_gdb_link *l, const struct uni_gdb_item *item, 
 	l->ack_due = true;
 	switch (role_of(l)) {
 	case ROLE_STOP:
-		l->stopped_event = true;
+		note_stop_packet(l);
 		return 0;
 	case ROLE_END:
 		l->gone = true;

@@ -17,6 +17,7 @@
 #define UNI_GDB_TX_MAX	  16384
 #define UNI_GDB_REPLY_MAX 65536
 #define UNI_GDB_OUT_MAX	  65536
+#define UNI_GDB_TRAP	  5 /* the signal of a breakpoint, and of a step */
 
 struct uni_gdb_link {
 	int fd; /* non-blocking; owned */
@@ -28,6 +29,7 @@ struct uni_gdb_link {
 	bool implicit_ack;
 	bool ack_due;	    /* the last packet from the stub is not acknowledged yet */
 	bool stopped_event; /* a stop packet arrived since this was last cleared */
+	uint8_t signal;	    /* of the last stop packet: UNI_GDB_TRAP, 2 for a pause, ... */
 	bool acked;	    /* a '+' arrived since this was last cleared */
 	bool gone;	    /* closed by the stub, or the stub said that the guest ended */
 	uint8_t rx[UNI_GDB_RX_MAX];

@@ -5,6 +5,7 @@
  * exchange, we check whether the reply has arrived.
  */
 #include "base/clock.h"
+#include "backend/gdb/breaks.h"
 #include "backend/gdb/stub.h"
 
 #define SEND_NS	  (100 * UNI_NSEC_PER_MSEC)
@@ -55,6 +56,11 @@ int uni_gdb_stub_listen(struct uni_gdb_stub *s, uint64_t wait_ns)
 	if (rc != 0)
 		return rc == -UNI_EGONE ? rc : -UNI_EAGAIN;
 	s->silent = false;
+	/* It may have been silent in the middle of a step: none of them is left. */
+	if (uni_gdb_breaks_remove_all(s) != 0) {
+		uni_gdb_stub_silence(s);
+		return -UNI_EAGAIN;
+	}
 	if (s->state == UNI_GDB_PAUSED && !s->link.stopped_event)
 		return uni_gdb_link_settle(&s->link, uni_now_ns() + SETTLE_NS);
 	s->state = UNI_GDB_HELD;

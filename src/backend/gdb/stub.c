@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "backend/gdb/breaks.h"
 #include "backend/gdb/question.h"
 #include "backend/gdb/regs.h"
 
@@ -123,6 +124,8 @@ int uni_gdb_stub_reset(struct uni_gdb_stub *s)
 	if (!s->qemu)
 		return was_paused ? 0 : generic_reset(s);
 	rc = resynchronize_stub(s);
+	if (rc == 0)
+		rc = uni_gdb_breaks_remove_all(s);
 	if (rc != 0)
 		return rc;
 	if (was_paused && !s->link.stopped_event)
@@ -326,7 +329,14 @@ int uni_gdb_stub_idle(struct uni_gdb_stub *s)
 	rc = uni_gdb_link_idle(&s->link);
 	if (rc != 0)
 		return uni_gdb_stub_recover(s, rc);
-	if (!s->link.stopped_event || s->state != UNI_GDB_RUNNING)
+	if (!s->link.stopped_event)
+		return 0;
+	if (s->link.signal == UNI_GDB_TRAP && uni_gdb_breaks_any(s->breaks)) {
+		s->link.stopped_event = false;
+		s->state = UNI_GDB_HELD;
+		return 0;
+	}
+	if (s->state != UNI_GDB_RUNNING)
 		return 0;
 	s->link.stopped_event = false;
 	if (s->qemu && !s->link.acked) {
@@ -393,6 +403,8 @@ static int leave_qemu(struct uni_gdb_stub *s)
 	bool was_paused = s->state == UNI_GDB_PAUSED;
 	int rc = resynchronize_stub(s);
 
+	if (rc == 0)
+		rc = uni_gdb_breaks_remove_all(s);
 	if (rc == 0)
 		rc = restore_memory_mode(s);
 	if (rc != 0 || (was_paused && !s->link.stopped_event))

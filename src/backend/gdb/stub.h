@@ -17,6 +17,8 @@
 #include "backend/gdb/link.h"
 #include "backend/target.h"
 
+struct uni_gdb_breaks;
+
 enum uni_gdb_state {
 	UNI_GDB_RUNNING,
 	UNI_GDB_HELD,	/* stopped by us: we must resume it */
@@ -52,6 +54,8 @@ struct uni_gdb_stub {
 	uint32_t nr_left_off; /* threads for which there is no room here */
 	struct uni_gdb_thread thread[UNI_VCPU_MAX];
 	uint32_t host_tid[UNI_VCPU_MAX]; /* the VMM's thread of each vCPU; 0: not known */
+	/* Borrowed, shared with the guardian; NULL: none will ever be inserted. */
+	struct uni_gdb_breaks *breaks;
 };
 
 /*
@@ -88,7 +92,10 @@ int uni_gdb_stub_physical(struct uni_gdb_stub *s);
  */
 int uni_gdb_stub_recover(struct uni_gdb_stub *s, int rc);
 
-/* Takes packets that came without a request: somebody paused the guest, the VM ended. */
+/*
+ * Takes packets that came without a request: somebody paused the guest, the VM ended. A guest that
+ * ran into a breakpoint is HELD afterwards: nobody else resumes it.
+ */
 int uni_gdb_stub_idle(struct uni_gdb_stub *s);
 
 /*
