@@ -66,6 +66,11 @@ void uni_signals_ask_to_stop(void)
 	atomic_store(&interrupted, true);
 }
 
+bool uni_signals_is_suspending(void)
+{
+	return atomic_load(&suspended);
+}
+
 void uni_signals_suspend(pthread_rwlock_t *gate)
 {
 	if (!atomic_exchange(&suspended, false))

@@ -33,6 +33,7 @@ static const struct {
 	{ "process_vm_writev", SYS_process_vm_writev },
 	{ "mkdirat", SYS_mkdirat },
 	{ "renameat", SYS_renameat },
+	{ "sendto", SYS_sendto },
 };
 
 struct run {
