@@ -42,8 +42,9 @@ same(rows(g), [['f', 38, 46], ['g', 24, 56], ['main', 1, 63]], 'table: recursion
 same(rows(callees(g, funcs, ids[1])), [['f', 38, 46], ['g', 8, 8]], 'callees: all of f, its recursion below it');
 same(callers(g, funcs, ids[1]).total[0], 46, 'callers: as much as f in all');
 same(callers(g, funcs).total[0], 63, 'leaves first: nothing is lost');
-same(merged(g, funcs, true, new Set()).tree.nr, 6, 'merged: f in f is one');
-same(rows(merged(g, funcs, false, new Set([ids[2]]))), [['f', 62 - 16, 62 - 16], ['main', 17, 63]], 'hidden: its own part goes to its callers');
+same(merged(g, funcs, true, new Set(), false).tree.nr, 6, 'merged: f in f is one');
+same(rows(merged(g, funcs, false, new Set([ids[2]]), true)), [['f', 38, 38], ['main', 1, 39]], 'hidden: its own part is left out');
+same(rows(merged(g, funcs, false, new Set([ids[2]]), false)), [['f', 62 - 16, 62 - 16], ['main', 17, 63]], 'hidden: its own part goes to its callers');
 // Samples of one vCPU, 10 ns apart: of weight 4 at 50, which stands for 10 to 50, although one was made at 30.
 const { Points } = await import(join(out, 'source.mjs'));
 const { pieces } = await import(join(out, 'lanes.mjs'));

@@ -56,16 +56,42 @@ export class App {
         return this.model.sources.find((s) => s.key === this.state.source) ?? this.model.sources[0];
     }
 
+    // Hidden functions: is their own time left out of this view, or given to their callers? Graphs of stacks keep their widths.
+    private get stacks(): boolean { return this.state.view === 'flame' || this.state.view === 'sandwich'; }
+    get drop(): boolean { return this.stacks ? this.opt('hiddenstacks') === 'out' : this.opt('hidden') !== 'callers'; }
+    set drop(on: boolean) {
+        this.state.path = [];
+        this.state.opt.delete('part');
+        if (this.stacks) this.setOpt('hiddenstacks', on ? 'out' : '');
+        else this.setOpt('hidden', on ? '' : 'callers');
+        this.tell('data');
+    }
+
+    private get how(): string {
+        const { recursion, hidden } = this.state;
+
+        return (recursion ? '+r' : '') + (hidden.size > 0 ? (this.drop ? '-' : '^') + [...hidden].join(',') : '');
+    }
+
+    // The part of the selection's values that graph() leaves out.
+    get leftOut(): number {
+        const s = this.source, sum = (a?: Float64Array): number => a?.reduce((x, y) => x + y, 0) ?? 0;
+
+        if (!s || !this.drop || this.state.hidden.size === 0) return 0;
+        const all = sum(s.self(this.selection)) + sum(s.second), g = this.graph();
+        return all > 0 ? 1 - (g!.total[0]! + (g!.total2?.[0] ?? 0)) / all : 0;
+    }
+
     // The selection's values, as one tree.
     graph(source = this.source): Graph | null {
         const { recursion, hidden } = this.state;
 
         if (!source) return null;
-        const key = source.key + (recursion ? '+r' : '') + [...hidden].join(',');
+        const key = source.key + this.how;
         let g = this.graphs.get(key);
         if (g === undefined) {
             g = graph(source.tree, source.self(this.selection), source.second);
-            if (recursion || hidden.size > 0) g = merged(g, this.model.funcs, recursion, hidden);
+            if (recursion || hidden.size > 0) g = merged(g, this.model.funcs, recursion, hidden, this.drop);
             this.graphs.set(key, g);
         }
         return g;
@@ -81,8 +107,9 @@ export class App {
 
     table(source = this.source): FuncRow[] {
         if (!source) return [];
-        let t = this.tables.get(source.key);
-        if (t === undefined) this.tables.set(source.key, t = table(this.graph(source)!, this.model.funcs.list.length));
+        const key = source.key + this.how;
+        let t = this.tables.get(key);
+        if (t === undefined) this.tables.set(key, t = table(this.graph(source)!, this.model.funcs.list.length));
         return t;
     }
 

@@ -2,6 +2,7 @@
 // Shows how each vCPU or thread spent its time: a stacked bar each, of functions by self time.
 import { type App, type Change, type View } from './app';
 import { button, fill, h, select } from './dom';
+import { hiddenTools } from './hidden';
 import { percent, value } from './text';
 import { Tip } from './tip';
 
@@ -29,8 +30,6 @@ export class Breakdown implements View {
     }
 
     private get by(): string { return this.app.opt('bars', this.usual); }
-    // Without the own time of hidden functions; else that is their callers'.
-    private get drop(): boolean { return this.app.opt('hidden') !== 'callers'; }
     private get log(): boolean { return this.app.opt('log') === '1'; }
 
     open(): void { this.update('data'); }
@@ -44,7 +43,7 @@ export class Breakdown implements View {
         for (const m of places.values()) {
             for (const [f, v] of m) {
                 all += Math.max(0, v);
-                if (!this.drop || !hidden.has(f)) continue;
+                if (!this.app.drop || !hidden.has(f)) continue;
                 out += Math.max(0, v);
                 m.delete(f);
             }
@@ -58,7 +57,7 @@ export class Breakdown implements View {
         const names = this.by === 'cpu' ? app.model.cpus.list : app.model.threads.list;
         const owner = Uint32Array.from(tree.func);
 
-        for (let i = 1; !this.drop && i < tree.nr; i++) if (hidden.has(owner[i]!)) owner[i] = owner[tree.parent[i]!]!;
+        for (let i = 1; !this.app.drop && i < tree.nr; i++) if (hidden.has(owner[i]!)) owner[i] = owner[tree.parent[i]!]!;
         if (!s.timed && !s.second && this.by === 'root') {
             const roots = Uint32Array.from(tree.func);
 
@@ -101,7 +100,7 @@ export class Breakdown implements View {
         const { app } = this, s = app.source;
 
         if (!s) return;
-        const [places, left] = this.gather(), sums = new Map<number, number>(), { hidden } = app.state;
+        const [places, left] = this.gather(), sums = new Map<number, number>();
         const before = s.second ? places.get('before') : undefined;
         // A difference compares shares, because runs differ in length.
         for (const m of before ? [places.get('after')!] : places.values()) for (const [f, v] of m) sums.set(f, (sums.get(f) ?? 0) + Math.max(0, v));
@@ -114,10 +113,8 @@ export class Breakdown implements View {
         fill(this.bar, s.timed && select('Bars', [['cpu', 'a bar for each vCPU'], ['thread', 'a bar for each thread'], ['all', 'one bar']], this.by, (v) => { app.setOpt('bars', v, this.usual); this.draw(); }),
             button('Logarithmic', 'Small parts become visible', () => { app.setOpt('log', this.log ? '' : '1'); this.draw(); }, this.log),
             !s.timed && !s.second && select('Bars', [['root', 'a bar for each outermost function'], ['all', 'one bar']], this.by === 'root' ? 'root' : 'all', (v) => { app.setOpt('bars', v, this.usual); this.draw(); }),
-            hidden.size > 0 && select('Hidden', [['', 'hidden: left out'], ['callers', 'hidden: given to callers']], this.drop ? '' : 'callers', (v) => { app.setOpt('hidden', v); this.draw(); }),
-            hidden.size > 0 && button(`Show ${hidden.size} hidden`, 'Shows all functions again', () => { hidden.clear(); app.tell('data'); }),
-            hidden.size > 0 && this.drop && h('span', { class: 'left', text: `${percent(left, 1)} of the whole is left out: shares and totals are of the rest` }),
-            h('span', { class: 'grow' }), h('span', { class: 'dim', text: this.drop ? 'a click on a bar leaves out its function' : 'a click on a bar hides its function: its time goes to its callers' }));
+            ...hiddenTools(app, left),
+            h('span', { class: 'grow' }), h('span', { class: 'dim', text: this.app.drop ? 'a click on a bar leaves out its function' : 'a click on a bar hides its function: its time goes to its callers' }));
         const change = (f: number, v: number): string => (before ? ` (${signed(100 * (v / Math.max(all, 1e-9) - (before.get(f) ?? 0) / Math.max(old, 1e-9)))})` : '');
         fill(this.body, ...(before ? [...places] : [...places].sort((a, b) => (a[0] < b[0] ? -1 : 1))).map(([name, m]) => this.stack(name, m, top, before ? 0 : longest)),
             h('h2', { class: 'small', text: before ? 'Self time by function after, and the change of its share' : 'Self time by function' }), ...top.map(([f, v]) => this.one(f, v, all, first, change(f, v))));

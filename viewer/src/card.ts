@@ -57,7 +57,7 @@ export class Card {
             this.list('Calls', callees, Math.max(total, 1e-9)),
             ...this.places(func),
             h('div', { class: 'bar' }, button('Callers & callees', 'Opens both sides', () => this.go('sandwich')),
-                button('Hide', 'Gives its own part to its callers, in all views', () => { app.state.hidden.add(func); app.state.path = []; app.tell('data'); })));
+                button('Hide', 'Leaves out its own part, or gives it to its callers: each view says which', () => { app.state.hidden.add(func); app.state.path = []; app.tell('data'); })));
     }
 
     // Which vCPUs and threads it was on.

@@ -3,6 +3,7 @@
 import { type App, type Change, type View } from './app';
 import { ofDelta, hit } from './colours';
 import { button, fill, h } from './dom';
+import { hiddenTools } from './hidden';
 import { layout, type Layout } from './layout';
 import { Stack } from './stack';
 import { count, nothing, percent, value } from './text';
@@ -228,7 +229,7 @@ export class Flame implements View {
             button('Widest first', 'Orders callees by value, not by name', () => app.set({ byWeight: !s.byWeight }, 'look'), s.byWeight),
             this.g?.total2 !== undefined && button('Colour-blind-safe', 'Blue and orange instead of blue and red', () => app.set({ safe: !s.safe }, 'look'), s.safe),
             this.zoomed > 0 && button('Reset zoom', 'Shows all again (Esc)', () => this.zoomTo(0)),
-            s.hidden.size > 0 && button(`Show ${s.hidden.size} hidden`, 'Shows all functions again', () => { s.hidden.clear(); app.tell('data'); }),
+            ...hiddenTools(app, app.leftOut),
             this.g?.total2 !== undefined && h('span', { class: 'key' }, h('i', { style: { background: s.safe ? '#5d8fe0' : '#6a86e8' } }), 'less',
                 h('i', { style: { background: s.safe ? '#ec9a4b' : '#e8645c' } }), 'more'),
             this.g?.total2 !== undefined && h('span', { class: 'bar' }, ...sides.map((side) => button(sideText[side][0], sideText[side][1] + ' (x: the next one)', () => this.turn(side), side === this.side))),

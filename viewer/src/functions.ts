@@ -2,6 +2,7 @@
 // The function table: only the rows on screen exist.
 import { type App, type Change, type View } from './app';
 import { button, download, fill, h } from './dom';
+import { hiddenTools } from './hidden';
 import { count, percent, value } from './text';
 import type { FuncRow } from './tree';
 
@@ -18,6 +19,7 @@ export class Functions implements View {
     private table = h('div', { class: 'view', role: 'table', label: 'Functions' }, this.head, this.scroller);
     private rows: FuncRow[] = [];
     private note = h('b', {});
+    private hiding = h('span', { class: 'bar' });
     private most: [number, number] = [0, 0]; // self and total
     private paper = false;
     private said = h('span', { class: 'found' });
@@ -26,7 +28,7 @@ export class Functions implements View {
         this.scroller.addEventListener('scroll', () => this.draw());
         new ResizeObserver(() => this.draw()).observe(this.scroller);
         this.root = h('section', { class: 'view' },
-            h('div', { class: 'bar' }, this.note, button('Save CSV', 'The table as a file', () => this.save()),
+            h('div', { class: 'bar' }, this.note, button('Save CSV', 'The table as a file', () => this.save()), this.hiding,
                 h('span', { class: 'grow' }), this.said), this.table);
     }
 
@@ -65,6 +67,7 @@ export class Functions implements View {
         };
         fill(this.head, column('self', this.two ? 'Self after' : 'Self'), column('total', this.two ? 'Total after' : 'Total'),
             this.two && column('delta', 'Change of self'), column('name', 'Function'));
+        fill(this.hiding, ...hiddenTools(app, app.leftOut));
         this.head.classList.toggle('two', this.two);
         this.said.textContent = `${count(this.rows.length)}${app.searching ? ' of ' + count(all.length) : ''} functions`;
         this.table.setAttribute('aria-rowcount', String(this.rows.length + 1));

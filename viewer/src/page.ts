@@ -183,6 +183,8 @@ class Page {
         document.body.dataset.view = id;
         view.open();
         this.sayFound();
+        // Views may differ in what they do with hidden functions.
+        if (save && this.app.state.hidden.size > 0) this.card.draw();
         if (save) this.url.save();
     }
 

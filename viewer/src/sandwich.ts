@@ -3,6 +3,7 @@
 import { type App, type Change, type View } from './app';
 import { hit, ofDelta } from './colours';
 import { fill, h } from './dom';
+import { hiddenTools } from './hidden';
 import { layout, type Layout } from './layout';
 import { Stack } from './stack';
 import { nothing, percent, value } from './text';
@@ -55,12 +56,13 @@ export class Sandwich implements View {
     private up: Half;
     private down: Half;
     private head = h('div', { class: 'bar', role: 'status' });
+    private hiding = h('div', { class: 'bar' });
 
     constructor(private app: App, tip: Tip) {
         this.up = new Half(app, tip, 'Callers of the function', true);
         this.down = new Half(app, tip, 'Callees of the function', false);
         for (const [a, b] of [[this.up, this.down], [this.down, this.up]] as const) a.plot.onRange = (x0, x1) => b.plot.jump(x0, x1);
-        this.root = h('section', { class: 'view sandwich' }, this.head,
+        this.root = h('section', { class: 'view sandwich' }, this.head, this.hiding,
             h('div', { class: 'half' }, h('span', { class: 'side', text: 'callers' }), this.up.plot.canvas),
             h('div', { class: 'half' }, h('span', { class: 'side', text: 'callees' }), this.down.plot.canvas));
     }
@@ -82,6 +84,8 @@ export class Sandwich implements View {
         const func = app.state.func || app.hottest;
 
         if (!g) return;
+        this.hiding.hidden = app.state.hidden.size === 0;
+        fill(this.hiding, ...hiddenTools(app, app.leftOut));
         const below = callees(g, app.model.funcs, func), unit = app.source!.unit;
         this.up.set(callers(g, app.model.funcs, func), app.state.byWeight);
         this.down.set(below, app.state.byWeight);

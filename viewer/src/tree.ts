@@ -195,8 +195,8 @@ export function callees(g: Graph, funcs: Funcs, of: number): Graph {
     return m.done(funcs, g.self2 !== undefined);
 }
 
-// A function that calls itself directly becomes one frame; hidden functions give theirs to callers.
-export function merged(g: Graph, funcs: Funcs, recursion: boolean, hidden: Set<number>): Graph {
+// A function that calls itself directly becomes one frame; hidden functions give theirs to callers, or their own values are dropped.
+export function merged(g: Graph, funcs: Funcs, recursion: boolean, hidden: Set<number>, drop: boolean): Graph {
     const { tree } = g;
     const m = new Maker();
     const to = new Uint32Array(tree.nr);
@@ -206,6 +206,7 @@ export function merged(g: Graph, funcs: Funcs, recursion: boolean, hidden: Set<n
         const same = i === 0 || hidden.has(f) || (recursion && up !== 0 && m.func[up] === f);
         const at = same ? up : m.child(up, f);
         to[i] = at;
+        if (drop && hidden.has(f)) continue;
         m.self[at]! += g.self[i]!;
         m.self2[at]! += g.self2?.[i] ?? 0;
     }
