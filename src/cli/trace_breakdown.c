@@ -4,7 +4,9 @@
 
 #include "base/checked.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "app/cmd.h"
+#include "app/term.h"
 #include "app/trace_open.h"
 #include "trace/breakdown.h"
 #include "trace/stats.h"
@@ -14,6 +16,7 @@
 static struct {
 	struct uni_trace_args args;
 	uint64_t functions;
+	struct uni_opt_list hide;
 	bool threads, json;
 } o;
 
@@ -25,6 +28,10 @@ static const struct uni_opt *list_trace_breakdown_options(void)
 		{ 'n', "max", UNI_OPT_U64, &o.functions, "N",
 			"functions to list of each at most; 0 lists all (default 15)", NULL, NULL,
 			.old_name = "functions" },
+		{ 0, "hide", UNI_OPT_LIST, &o.hide, "GLOB",
+			"leave out functions with such names: shares and sums are of the rest. * "
+			"and ? stand for any text; may be given several times",
+			NULL, NULL },
 		UNI_TRACE_OPTIONS(o.args),
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON, times in ns", NULL, NULL },
 		UNI_OPT_FORCE,
@@ -63,6 +70,34 @@ static void group_name(const struct uni_trace_open *t, const struct uni_breakdow
 static const char *func_name(const struct uni_trace_open *t, uint32_t func)
 {
 	return func == UNI_FUNC_NONE ? "[in no traced function]" : uni_funcs_name(t->funcs, func);
+}
+
+static bool is_hidden(const char *name)
+{
+	for (size_t i = 0; i < o.hide.items.nr; i++) {
+		if (uni_glob_match(o.hide.items.v[i], name))
+			return true;
+	}
+	return false;
+}
+
+/* Reports on stderr how much --hide leaves out. */
+static void hide_cells(const struct uni_trace_open *t, struct uni_breakdown *b)
+{
+	uint64_t all = 0, left = 0;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < b->cell.nr; i++) {
+		all += b->cell.v[i].self;
+		if (is_hidden(func_name(t, b->cell.v[i].func)))
+			left += b->cell.v[i].self;
+		else
+			b->cell.v[nr++] = b->cell.v[i];
+	}
+	b->cell.nr = nr;
+	uni_note("%.2f %% of the time is left out, that of the hidden functions: shares are of the "
+		 "rest",
+		all != 0 ? 100.0 * (double)left / (double)all : 0);
 }
 
 /* Cells from `at` on that are of the same group. */
@@ -150,6 +185,8 @@ static int print_breakdown(const struct uni_trace_open *t, const char *path, str
 	if (rc != 0)
 		return rc;
 	uni_trace_note(t, path, &b.stats);
+	if (o.hide.items.nr != 0)
+		hide_cells(t, &b);
 	rc = uni_sink_open_file("-", &out, err);
 	if (rc == 0) {
 		if (o.json)
@@ -183,7 +220,8 @@ const struct uni_cmd uni_trace_breakdown = {
 		   "that a\n"
 		   "thread spends on no CPU is not counted.",
 	.examples = "  uniscope trace breakdown web1.uniscope\n"
-		    "  uniscope trace breakdown --threads --json web1.uniscope",
+		    "  uniscope trace breakdown --threads --json web1.uniscope\n"
+		    "  uniscope trace breakdown --hide 'idle_*' web1.uniscope",
 	.min_operands = 1,
 	.max_operands = 1,
 	.options = list_trace_breakdown_options,

@@ -56,6 +56,25 @@ check "one trace: no such function in it" sh -c 'for c in report replay graph; d
 	"$1" trace $c --function nobody "$2" >"$3" 2>"$3.err" && exit 1
 	tail -n 1 "$3.err" | grep -q "no call of a function .nobody. in this trace" || exit 1
 done' sh "$U" "$T/f.uniscope" "$T/out"
+# Sums and shares of a breakdown are those of the functions that are left.
+hides() {
+	"$U" trace breakdown --json "$T/f.uniscope" >"$T/all" 2>"$T/err" &&
+		"$U" trace breakdown --json --hide 'fn_1*' --hide fn_2 "$T/f.uniscope" >"$T/rest" 2>"$T/said" &&
+		python3 - "$T/all" "$T/rest" "$T/said" <<-'END'
+		import fnmatch, json, sys
+		read = lambda p: {c['name']: c['functions'] for c in json.load(open(p, encoding='utf-8'))['cpus']}
+		sums = lambda p: {c['name']: c['self_ns'] for c in json.load(open(p, encoding='utf-8'))['cpus']}
+		hidden = lambda f: fnmatch.fnmatch(f['function'], 'fn_1*') or f['function'] == 'fn_2'
+		all_, rest = read(sys.argv[1]), read(sys.argv[2])
+		want = {name: [f for f in fs if not hidden(f)] for name, fs in all_.items()}
+		assert rest == {name: fs for name, fs in want.items() if fs} and want != all_
+		assert sums(sys.argv[2]) == {name: sum(f['self_ns'] for f in fs) for name, fs in rest.items()}
+		gone = 100 - 100 * sum(sums(sys.argv[2]).values()) / sum(sums(sys.argv[1]).values())
+		assert 'uniscope: %.2f %% of the time is left out' % gone in open(sys.argv[3], encoding='utf-8').read()
+		END
+}
+check "a breakdown without some functions" hides
+
 # One function's calls, with a switch before those of another thread only.
 one() {
 	"$U" trace replay --function fn_42 "$T/f.uniscope" >"$T/out" 2>"$T/err" && python3 -c 'import sys
