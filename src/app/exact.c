@@ -75,16 +75,6 @@ bool uni_exact_can_load(const char *qemu)
 	       memmem(data, size, name, sizeof(name)) != NULL;
 }
 
-/* QEMU's options end at commas, unless they are doubled. */
-static void add_doubled(struct uni_strbuf *b, const char *s)
-{
-	for (; *s != '\0'; s++) {
-		uni_strbuf_add(b, s, 1);
-		if (*s == ',')
-			uni_strbuf_adds(b, ",");
-	}
-}
-
 static int add_address(const struct run *run, struct uni_strbuf *b, const char *key,
 	const char *name, struct uni_err *err)
 {
@@ -108,11 +98,11 @@ static char *plugin_option(const struct run *run, struct uni_err *err)
 	if (uni_exact_plugin(path, sizeof(path), err) != 0)
 		return NULL;
 	uni_strbuf_init(&b);
-	add_doubled(&b, path);
+	uni_qemu_add_value(&b, path);
 	uni_strbuf_adds(&b, ",out=");
-	add_doubled(&b, run->counts);
+	uni_qemu_add_value(&b, run->counts);
 	uni_strbuf_adds(&b, ",functions=");
-	add_doubled(&b, run->table);
+	uni_qemu_add_value(&b, run->table);
 	uni_strbuf_adds(&b, run->args->mode == UNI_EXACT_COUNTS ? ",mode=counts" : ",mode=tree");
 	if (add_address(run, &b, "begin", run->args->begin_at, err) != 0 ||
 		add_address(run, &b, "end", run->args->end_at, err) != 0) {

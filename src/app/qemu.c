@@ -168,6 +168,30 @@ static bool names_pvpanic(char *const *extra)
 	return false;
 }
 
+void uni_qemu_add_value(struct uni_strbuf *b, const char *value)
+{
+	for (; *value != '\0'; value++) {
+		uni_strbuf_addc(b, *value);
+		if (*value == ',')
+			uni_strbuf_addc(b, ',');
+	}
+}
+
+/* What the guest writes goes to a temporary file: the image stays as it is, for the next run. */
+static void add_disk(struct argv *a, const char *path)
+{
+	_cleanup_strbuf_ struct uni_strbuf b;
+
+	uni_strbuf_init(&b);
+	uni_strbuf_adds(&b, "if=virtio,format=raw,snapshot=on,file=");
+	uni_qemu_add_value(&b, path);
+	add_arg(a, "-drive");
+	if (uni_strbuf_failed(&b))
+		a->failed = true;
+	else
+		add_arg(a, b.s);
+}
+
 /* The guest does not run until we let it, so that we miss nothing. QEMU keeps a guest that has
  * ended, so that we can see where it stopped. */
 static void build_argv(struct argv *a, const struct uni_qemu_args *args, const struct uni_qemu *q)
@@ -208,8 +232,12 @@ static void build_argv(struct argv *a, const struct uni_qemu_args *args, const s
 	(void)snprintf(text, sizeof(text), "unix:%s/gdb.sock,server=on,wait=off", q->dir);
 	add_arg(a, "-gdb");
 	add_arg(a, text);
-	add_arg(a, "-kernel");
-	add_arg(a, args->image);
+	if (args->disk != NULL) {
+		add_disk(a, args->disk);
+	} else {
+		add_arg(a, "-kernel");
+		add_arg(a, args->image);
+	}
 	if (args->append != NULL) {
 		add_arg(a, "-append");
 		add_arg(a, args->append);
@@ -391,8 +419,37 @@ static int open_monitor(struct uni_qemu *q, const struct uni_qemu_args *args, st
 	return rc;
 }
 
+/* The firmware says nothing about a disk that it cannot boot: it waits for another. */
+static int check_disk(
+	const struct uni_qemu_args *args, const struct uni_qemu *q, struct uni_err *err)
+{
+	_cleanup_close_ int fd = open(args->disk, O_RDONLY | O_CLOEXEC);
+	uint8_t head[512];
+	ssize_t len;
+
+	if (!q->kind->isa)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"--disk needs the firmware of x86_64's PCs, and %s is not for x86_64",
+			args->image);
+	if (fd < 0)
+		return uni_err_set(
+			err, UNI_ENOENT, "cannot read disk %s: %s", args->disk, strerror(errno));
+	len = read(fd, head, sizeof(head));
+	if (len > 4 && memcmp(head, "QFI\xfb", 4) == 0)
+		return uni_err_set(err, UNI_EINVAL,
+			"%s is a qcow2 image: `qemu-img convert -O raw %s FILE` makes the raw one "
+			"that --disk takes",
+			args->disk, args->disk);
+	if (len != (ssize_t)sizeof(head) || head[510] != 0x55 || head[511] != 0xaa)
+		return uni_err_set(err, UNI_EINVAL,
+			"%s is no disk that boots: its first sector does not end with 55 aa",
+			args->disk);
+	return 0;
+}
+
 /* Detects possible failures before a VM is made. */
-static int open_files(const struct uni_qemu_args *args, int *console_ret, struct uni_err *err)
+static int open_files(const struct uni_qemu_args *args, const struct uni_qemu *q, int *console_ret,
+	struct uni_err *err)
 {
 	_cleanup_(uni_outdir_close) struct uni_outdir dir = { .fd = -1 };
 	int rc;
@@ -400,6 +457,9 @@ static int open_files(const struct uni_qemu_args *args, int *console_ret, struct
 	if (access(args->image, R_OK) != 0)
 		return uni_err_set(
 			err, UNI_ENOENT, "cannot read image %s: %s", args->image, strerror(errno));
+	rc = args->disk != NULL ? check_disk(args, q, err) : 0;
+	if (rc != 0)
+		return rc;
 	rc = uni_outdir_open(AT_FDCWD, args->console, true, &dir, err);
 	if (rc != 0)
 		return rc;
@@ -421,10 +481,10 @@ int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *q, struct 
 	int rc;
 
 	memset(q, 0, sizeof(*q));
-	rc = open_files(args, &console, err);
+	q->kind = kind_of(args->image);
+	rc = open_files(args, q, &console, err);
 	if (rc != 0)
 		return rc;
-	q->kind = kind_of(args->image);
 	choose_accel(args, q);
 	q->machine = args->machine != NULL ? args->machine : q->kind->machine;
 	(void)snprintf(q->dir, sizeof(q->dir), "/tmp/uniscope-run-XXXXXX");

@@ -8,10 +8,12 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/strbuf.h"
 #include "backend/vmm/qmp.h"
 
 struct uni_qemu_args {
-	const char *image;
+	const char *image;     /* booted by QEMU's loader, unless there is a disk */
+	const char *disk;      /* raw image that the firmware boots, and with it `image`; or NULL */
 	const char *accel;     /* "kvm", "tcg", "auto" */
 	const char *accel_why; /* reason if it was chosen; NULL: the user asked for it */
 	const char *machine;   /* "q35", ...; NULL: by the image */
@@ -50,6 +52,9 @@ void uni_qemu_stop(struct uni_qemu *q); /* ends it and removes its folder; idemp
 const char *uni_qemu_native(const char **package_ret);
 /* May this user boot guests with KVM? why_ret: the reason in both cases. */
 bool uni_qemu_has_kvm(const char **why_ret);
+
+/* Adds a value to one of QEMU's options, which end at commas that are not doubled. */
+void uni_qemu_add_value(struct uni_strbuf *b, const char *value);
 
 /* Did it end by isa-debug-exit, which only a guest does? */
 bool uni_qemu_was_debug_exit(const struct uni_qemu *q, int status);

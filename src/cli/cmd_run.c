@@ -25,7 +25,9 @@
 
 static struct {
 	struct uni_record_args rec;
-	const char *symbols, *accel, *machine, *cpu, *append, *console, *qemu;
+	struct uni_opt_list images; /* -e: the booted one's symbols, then programs that it loads */
+	const char *symbols;	    /* the first of them, or NULL */
+	const char *disk, *accel, *machine, *cpu, *append, *console, *qemu;
 	uint64_t mem, vcpus;
 	double wait;
 	bool repeatable;
@@ -38,9 +40,14 @@ static struct {
 static const struct uni_opt *list_run_options(void)
 {
 	static const struct uni_opt table[] = {
-		{ 'e', "image", UNI_OPT_STR, &o.symbols, "ELF",
+		{ 'e', "image", UNI_OPT_LIST, &o.images, "ELF",
 			"ELF with the symbols, or " UNI_SYMBOL_TABLE
-			", when IMAGE and its .dbg sibling have none",
+			", when IMAGE and its .dbg sibling have none; with --disk, the "
+			"kernel's ELF. Given again: a program that the guest loads",
+			"FILE", NULL },
+		{ 0, "disk", UNI_OPT_STR, &o.disk, "FILE",
+			"boot this raw disk image by the PC's firmware, instead of IMAGE; it is "
+			"not changed. -e names the kernel that is on it",
 			"FILE", NULL },
 		UNI_RECORD_OPTIONS(o.rec),
 		{ 0, "accel", UNI_OPT_STR, &o.accel, "kvm|tcg|auto",
@@ -297,8 +304,9 @@ static int try_once(struct attempt *a, const struct uni_image *image, struct uni
 		.console = a->args.console,
 		.quiet = o.rec.quiet };
 	if (!o.rec.quiet)
-		uni_note("booted %s under QEMU with %s (%s) on %s, console in %s", a->args.image,
-			a->q.accel, a->q.accel_why, a->q.machine, a->args.console);
+		uni_note("booted %s under QEMU with %s (%s) on %s, console in %s",
+			o.disk != NULL ? o.disk : a->args.image, a->q.accel, a->q.accel_why,
+			a->q.machine, a->args.console);
 	rc = uni_boot_begin(&a->boot, err);
 	if (rc == 0)
 		rc = uni_boot_wait(
@@ -377,16 +385,17 @@ static int boot_until_recorded(
 	return rc;
 }
 
-static int boot_with_qemu(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int boot_with_qemu(const char *path, char **extra, struct uni_err *err)
 {
-	const char *path = ctx->operands[0], *slash = strrchr(path, '/');
+	const char *named = o.disk != NULL ? o.disk : path, *slash = strrchr(named, '/');
 	_cleanup_free_ char *output = o.rec.output != NULL
 					      ? strdup(o.rec.output)
-					      : uni_session_name(slash != NULL ? slash + 1 : path);
+					      : uni_session_name(slash != NULL ? slash + 1 : named);
 	_cleanup_free_ char *console = o.console != NULL
 					       ? strdup(o.console)
 					       : console_path(output != NULL ? output : "guest");
 	struct attempt a = { .args = { .image = path,
+				     .disk = o.disk,
 				     .accel = o.accel,
 				     .machine = o.machine,
 				     .cpu = o.cpu,
@@ -395,7 +404,7 @@ static int boot_with_qemu(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 				     .program = o.qemu,
 				     .mem_bytes = o.mem,
 				     .vcpus = o.vcpus,
-				     .extra = ctx->rest } };
+				     .extra = extra } };
 	struct uni_err unread = { 0 };
 	struct uni_image *image = NULL;
 	int rc = check_run_options(err);
@@ -418,7 +427,7 @@ static int boot_with_qemu(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 			err);
 	/* QEMU reports errors in a file that is no ELF. */
 	(void)uni_image_load(path, &image, &unread);
-	if (o.machine == NULL && fits_microvm(image, ctx->rest))
+	if (o.machine == NULL && o.disk == NULL && fits_microvm(image, extra))
 		a.args.machine = "microvm";
 	rc = boot_until_recorded(&a, image, err);
 	uni_image_destroy(image);
@@ -444,18 +453,52 @@ static int boot_with_xl(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	return uni_run_xl(&args, err);
 }
 
+/* The first -e has the symbols of what is booted; the others are looked for in its memory. */
+static int sort_images(struct uni_err *err)
+{
+	if (o.images.items.nr != 0)
+		o.symbols = o.images.items.v[0];
+	for (size_t i = 1; i < o.images.items.nr; i++) {
+		if (!uni_vec_push(&o.rec.sysroot.items, o.images.items.v[i]))
+			return uni_err_nomem(err);
+	}
+	return 0;
+}
+
+/* The ELF that is booted, be it from a disk. */
+static int name_image(const struct uni_cmd_ctx *ctx, const char **ret, struct uni_err *err)
+{
+	if (o.five_files || o.target != NULL)
+		return uni_err_set(err, UNI_EUSAGE, "--five-files and --target need --xl");
+	if (o.disk != NULL && ctx->nr_operands != 0)
+		return uni_err_set(err, UNI_EUSAGE,
+			"--disk boots what is on the disk: give the kernel's ELF with -e, and no "
+			"IMAGE");
+	if (o.disk != NULL &&
+		(o.symbols == NULL || uni_symbols_kind_of(o.symbols) != UNI_SYMBOLS_ELF))
+		return uni_err_set(err, UNI_EUSAGE,
+			"--disk needs the ELF of the kernel that is on the disk (-e KERNEL.elf): "
+			"it is found in the guest's memory by its code");
+	if (o.disk == NULL && ctx->nr_operands != 1)
+		return uni_err_set(err, UNI_EUSAGE,
+			"usage: uniscope run [OPTIONS] IMAGE, uniscope run --disk FILE -e KERNEL, "
+			"or uniscope run --xl CFG (see --help)");
+	*ret = o.disk != NULL ? o.symbols : ctx->operands[0];
+	return 0;
+}
+
 static int run_run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
-	if (o.xl != NULL)
-		return uni_exit_of(boot_with_xl(ctx, err));
-	if (ctx->nr_operands != 1)
-		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
-			"usage: uniscope run [OPTIONS] IMAGE, or uniscope run --xl CFG (see "
-			"--help)"));
-	if (o.five_files || o.target != NULL)
-		return uni_exit_of(
-			uni_err_set(err, UNI_EUSAGE, "--five-files and --target need --xl"));
-	return uni_exit_of(boot_with_qemu(ctx, err));
+	const char *image = NULL;
+	int rc = sort_images(err);
+
+	if (rc == 0 && o.xl != NULL && o.disk != NULL)
+		rc = uni_err_set(err, UNI_EUSAGE, "--disk is QEMU's, and --xl is Xen's: give one");
+	if (rc == 0 && o.xl == NULL)
+		rc = name_image(ctx, &image, err);
+	if (rc == 0)
+		rc = o.xl != NULL ? boot_with_xl(ctx, err) : boot_with_qemu(image, ctx->rest, err);
+	return uni_exit_of(rc);
 }
 
 const struct uni_cmd uni_cmd_run = {
@@ -465,13 +508,16 @@ const struct uni_cmd uni_cmd_run = {
 	.details = "The image is an ELF that QEMU boots with -kernel: by PVH or "
 		   "multiboot on x86_64, at its\n"
 		   "entry point on aarch64. Arguments behind -- go to QEMU as they "
-		   "are. With --xl no\n"
-		   "IMAGE is given: Xen boots the domain of CFG, and -e is the ELF "
-		   "with the symbols (default:\n"
-		   "CFG's kernel).",
+		   "are. With --disk,\n"
+		   "the firmware boots a raw disk image, and the guest is recorded from when "
+		   "the kernel that -e\n"
+		   "names is found in its memory. With --xl, Xen boots the domain of CFG, and "
+		   "-e is the ELF with\n"
+		   "the symbols (default: CFG's kernel).",
 	.examples = "  uniscope run app.elf -d 20\n"
 		    "  uniscope run --accel tcg --memory 64M --append 'netdev.ip=...' app.elf -- "
 		    "-device ...\n"
+		    "  uniscope run --disk disk.img -e kernel.elf -e program.elf\n"
 		    "  uniscope run --exact app.elf -d 0\n"
 		    "  uniscope run --xl app.cfg -e app.dbg -F 100 -d 240 --five-files",
 	.takes_rest = true,

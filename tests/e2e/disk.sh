@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# disk.sh UNISCOPE BUILD SRCROOT: `run --disk` boots a disk by the PC's firmware, finds the kernel in the
+# guest's memory, and names what the kernel loads; the disk stays as it is. TAP.
+set -u
+# shellcheck disable=SC2034 # for guest.sh
+U=$1 BUILD=$2 SRC=$3
+. "$SRC/tests/e2e/guest.sh"
+kernel=$BUILD/lab/loads-gcc-fp.elf program=$BUILD/lab/program-gcc-fp.elf disk=$T/a,b.img
+[ -e "$BUILD/lab/loads-gcc-fp.img" ] || absent 'gcc made no disk'
+cp "$BUILD/lab/loads-gcc-fp.img" "$disk"
+
+# A busy host leaves few samples, and the program comes after the kernel was found.
+boots() {
+	for seconds in 4 16 64; do
+		"$U" run --accel tcg --disk "$disk" -e "$kernel" -e "$program" -d $seconds -o "$T/s.uniscope" \
+			--overwrite 2>"$T/err" || {
+			cat "$T/err"
+			return 1
+		}
+		"$U" export -f folded "$T/s.uniscope" -o "$T/folded" 2>/dev/null
+		grep -q 'program_inner;program_burn ' "$T/folded" &&
+			grep -q 'program_inner;service_work;service_burn ' "$T/folded" && break
+		retry "few samples in $seconds s"
+	done
+	cat "$T/err" "$T/folded"
+	python3 - "$T/s.uniscope/session.json" "$T/folded" "$T/s.console.log" <<'P'
+import json, re, sys
+session, folded, console = sys.argv[1:]
+images = json.load(open(session))["guests"][0]["images"]
+said = re.search("program at ([0-9a-f]+)", open(console).read()).group(1)
+assert [i["path"].rsplit("/", 1)[1] for i in images] == ["loads-gcc-fp.elf", "program-gcc-fp.elf"], images
+assert [int(i["bias"], 16) for i in images] == [0, int(said, 16)], (images, said)
+below = {tuple(line.rsplit(" ", 1)[0].split(";")[-2:]) for line in open(folded)}
+assert {("program_inner", "program_burn"), ("service_work", "service_burn")} <= below, below
+P
+}
+
+same() {
+	cmp "$BUILD/lab/loads-gcc-fp.img" "$disk"
+}
+
+fails() { # STATUS WORDS OPTION...
+	status=$1 words=$2
+	shift 2
+	"$U" run -q -d 1 -o "$T/bad.uniscope" "$@" >"$T/out" 2>&1
+	refused $? "$T/out" "$status" "$words" && [ ! -e "$T/bad.uniscope" ]
+}
+
+check 'a disk boots, and kernel and program have names' boots
+check 'the disk is as it was' same
+head -c 510 "$disk" >"$T/none.img" && head -c 4096 /dev/zero >>"$T/none.img"
+{ printf 'QFI\373' && tail -c +5 "$disk"; } >"$T/q.img"
+check 'a disk that does not boot' fails 1 'no disk that boots' --disk "$T/none.img" -e "$kernel"
+check 'a qcow2 image' fails 1 'qemu-img convert -O raw' --disk "$T/q.img" -e "$kernel"
+check 'no such disk' fails 1 'cannot read disk' --disk "$T/nowhere.img" -e "$kernel"
+check 'a disk without a kernel' fails 2 'needs the ELF of the kernel' --disk "$disk"
+check 'a disk and an image' fails 2 'and no IMAGE' --disk "$disk" "$kernel"
+check 'a disk and a domain' fails 2 'give one' --disk "$disk" --xl some.cfg -e "$kernel"
+finish
