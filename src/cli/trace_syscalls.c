@@ -7,6 +7,7 @@
 #include "app/cmd.h"
 #include "app/symbols.h"
 #include "app/syscalls.h"
+#include "app/syscalls_exact.h"
 #include "app/term.h"
 
 #define COLUMN	   40 /* strace's own */
@@ -168,6 +169,23 @@ static int put_log(const struct uni_sysc_log *log, enum uni_sysc_order order, bo
 	return rc;
 }
 
+/* Numbers of calls are all that exact counts have. */
+static int put_counts(const char *session, struct uni_sink *out, struct uni_err *err)
+{
+	int rc;
+
+	if (o.json)
+		return uni_err_set(err, UNI_EUSAGE,
+			"exact counts have no single calls: `uniscope export -f counts %s` writes "
+			"the calls of each function as JSON",
+			session);
+	rc = uni_syscalls_put_counts(session, &o.a, out, err);
+	if (rc == 0 && !o.a.quiet)
+		uni_note("exact counts: no arguments, results and times. Those need a guest with "
+			 "our tracer, Unikraft's tracepoints, or Nanos' own listing");
+	return rc;
+}
+
 static int read_and_put(const char *what, struct uni_sysc_log *log, enum uni_sysc_order order,
 	struct uni_sink *out, struct uni_err *err)
 {
@@ -176,6 +194,8 @@ static int read_and_put(const char *what, struct uni_sysc_log *log, enum uni_sys
 	bool told;
 	int rc;
 
+	if (uni_syscalls_are_counts(what))
+		return put_counts(what, out, err);
 	if (!o.json && !o.summary)
 		a.lines = &how;
 	a.log = o.both;
@@ -249,10 +269,11 @@ const struct uni_cmd uni_trace_syscalls = {
 		   "also have only Unikraft's\n"
 		   "tracepoints, which show calls on files and sockets. A SESSION is one of "
 		   "`trace record --args` of\n"
-		   "such functions. A FILE is one of `uk-trace fetch`, or the output of a "
-		   "guest. The output has lines\n"
-		   "and the summary of Nanos' strace klib, or lines of Unikraft's strace "
-		   "option. - is standard input.",
+		   "such functions, or of `run --exact`, which has their numbers of calls. A "
+		   "FILE is one of\n"
+		   "`uk-trace fetch`, or the output of a guest. The output has lines and the "
+		   "summary of Nanos' strace\n"
+		   "klib, or lines of Unikraft's strace option. - is standard input.",
 	.examples = "  uniscope trace syscalls web1 -d 5 -T\n"
 		    "  uniscope trace syscalls web1 -c\n"
 		    "  uniscope trace syscalls kvm:pid=4121 --image app.dbg --expr trace=%file -Z\n"

@@ -265,6 +265,34 @@ refuses() { # WORDS OPTION...
 	refused $? "$T/out" 2 "$words" && [ ! -e "$T/bad.uniscope" ]
 }
 
+# Each round of the guest makes the same calls; the tracer's log of it has them too (syscalls.sh).
+system_calls() {
+	counted y "$BUILD/lab/syscalls-gcc-fp.elf" rounds=7 || {
+		cat "$T/out"
+		return 1
+	}
+	"$U" trace syscalls "$T/y.uniscope" >"$T/table" 2>"$T/err" || return 1
+	cat "$T/table" "$T/err"
+	awk 'NR > 1 { print $1, $3, $4 }' "$T/table" | sort >"$T/calls"
+	sort >"$T/wanted" <<-'END'
+		14 close __uk_syscall_r_close
+		14 close uk_syscall_e_close
+		14 open uk_syscall_r_open
+		28 write uk_syscall_r_write
+		7 lseek uk_syscall_r_lseek
+		7 mmap uk_syscall_r_mmap
+		7 read uk_syscall_r_read
+		7 socket uk_syscall_r_socket
+		7 writev uk_syscall_r_writev
+	END
+	cmp "$T/calls" "$T/wanted" && grep -q 'no arguments, results and times' "$T/err" || return 1
+	[ "$("$U" trace syscalls -q "$T/y.uniscope" --expr trace=mmap | wc -l)" -eq 2 ] || return 1
+	"$U" trace syscalls "$T/y.uniscope" --json >"$T/out" 2>&1
+	refused $? "$T/out" 2 'export -f counts' || return 1
+	"$U" trace syscalls "$T/k.uniscope" >"$T/out" 2>&1
+	refused $? "$T/out" 1 'no function that answers a system call was called'
+}
+
 for v in clang-fp gcc-nofp; do
 	[ ! -e "$BUILD/lab/exact-$v.elf" ] || check "known numbers of $v" known $v
 done
@@ -294,6 +322,7 @@ check 'annotate without the image' no_annotation '--image names it' exact_fib -e
 check 'annotate of no function' no_annotation 'no function exact_none' exact_none
 check 'calls, as the guest counts them' calls
 check 'the same lines as gcov' as_gcov
+check 'system calls' system_calls
 check 'counts alone' counts_alone
 check 'a guest that something else starts' by_hand
 check 'from one function to another' parts
