@@ -119,7 +119,8 @@ enum uni_trace_id {
 
 /* Classes of extended records, with their words. */
 enum uni_trace_class {
-	/* u32 function address, u32 UNI_TRACE_ODD_ENTRY: a function that is not aligned */
+	/* u32 function address, u32 UNI_TRACE_ODD_ENTRY: a function that is not aligned. If a word
+	 * follows, it is the whole address, which need not be in the text window */
 	UNI_TRACE_CLASS_ENTRY = 1,
 	/* u64 previous thread, u64 next thread, u32 reason, u32 0 or UNI_TRACE_OVER */
 	UNI_TRACE_CLASS_SWITCH = 2,
@@ -140,6 +141,9 @@ enum uni_trace_class {
 	 * image (0: none), u32 kind, u32 0; an end has no name */
 	UNI_TRACE_CLASS_SPAN_BEGIN = 9,
 	UNI_TRACE_CLASS_SPAN_END = 10,
+	/* u64 CLOCK_MONOTONIC of the host, ns, or 0: not kept; u64 0. When a sub-buffer was begun,
+	 * and at the end. Only of QEMU's plugin, whose times are instructions (uniscope/exact.h) */
+	UNI_TRACE_CLASS_HOST_TIME = 11,
 	UNI_TRACE_CLASS_USER = 64, /* from here on: events of the thread and promise API */
 };
 

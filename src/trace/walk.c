@@ -99,13 +99,18 @@ void uni_walk_deinit(struct uni_walk *w)
 	w->cpu = NULL;
 }
 
-uint32_t uni_walk_func_at(struct uni_walk *w, uint64_t offset)
+static uint32_t func_of_address(struct uni_walk *w, uint64_t address)
 {
 	uint32_t func;
 
-	if (uni_funcs_at(w->funcs, w->in->info.text_window | offset, &func) == -UNI_ENOMEM)
+	if (uni_funcs_at(w->funcs, address, &func) == -UNI_ENOMEM)
 		w->failed = -UNI_ENOMEM;
 	return func;
+}
+
+uint32_t uni_walk_func_at(struct uni_walk *w, uint64_t offset)
+{
+	return func_of_address(w, w->in->info.text_window | offset);
 }
 
 uint32_t uni_walk_func(struct uni_walk *w, uint32_t payload)
@@ -251,6 +256,14 @@ static void exit_with_value(struct uni_walk *w, struct uni_walk_cpu *c,
 	resync_calls(w, c, (uint32_t)rec->words[rec->nr - 1], time);
 }
 
+/* Its address is low 32 bits, or if another word follows, that one. */
+static uint64_t entered_function(const struct uni_walk *w, const struct uni_trace_record *rec)
+{
+	return rec->cls == UNI_TRACE_CLASS_ENTRY && rec->nr >= 2
+		       ? rec->words[1]
+		       : (w->in->info.text_window | (uint32_t)rec->words[0]);
+}
+
 /* Did the tracer stop with it, and others have to? */
 static bool take_extended(struct uni_walk *w, struct uni_walk_cpu *c,
 	const struct uni_trace_record *rec, uint64_t time)
@@ -261,7 +274,7 @@ static bool take_extended(struct uni_walk *w, struct uni_walk_cpu *c,
 		rec->nr >= 1) {
 		w->stats.events++;
 		(only ? push_call : push_walked_call)(
-			w, c, uni_walk_func_at(w, (uint32_t)rec->words[0]), time);
+			w, c, func_of_address(w, entered_function(w, rec)), time);
 		if (uni_walk_is_stop(rec)) {
 			uni_walk_forget(w, c, time);
 			uni_walk_stop_comes(w, c, time);
