@@ -212,7 +212,7 @@ static void block_fill(struct block *b, const struct qemu_plugin_tb *tb, uint8_t
 	b->is_start = b->ours && plugin.functions.known[b->function].start == b->pc;
 	b->is_handler = was_handler(b->pc);
 	b->is_step = is_branched_to(b->pc);
-	if (plugin.mode == UNI_EXACT_TREE)
+	if (plugin.mode != UNI_EXACT_COUNTS)
 		block_add_steps(b);
 	b->is_mark = b->pc == plugin.begin_at || b->pc == plugin.end_at;
 	b->kind = b->switches || b->is_mark ? BLOCK_STEP

@@ -22,6 +22,7 @@ void frames_drop(struct vcpu *v, uint32_t nr)
 	while (st->nr > nr) {
 		st->nr--;
 		plugin.stat[UNI_EXACT_DROPPED] += !st->entry[st->nr].is_interrupt;
+		frame_close(v, st, st->entry[st->nr].shown);
 		v->node = st->entry[st->nr].node;
 	}
 }
@@ -38,6 +39,10 @@ void frame_move(struct vcpu *v, const struct block *b)
 		plugin.tree.out[v->node].calls++;
 		plugin.stat[UNI_EXACT_CALLS]++;
 		plugin.stat[UNI_EXACT_TAIL_CALLS]++;
+		if (plugin.mode == UNI_EXACT_TRACE) {
+			frame_close(v, v->stack, false);
+			frame_show(v, b->function, b->pc);
+		}
 	}
 }
 
@@ -79,6 +84,8 @@ static void frames_leave(struct vcpu *v, uint64_t sp)
 
 static void stack_enter(struct vcpu *v, struct stack *to)
 {
+	if (plugin.mode == UNI_EXACT_TRACE)
+		calls_switch(v, v->stack, to);
 	v->stack->node = v->node;
 	v->stack = to;
 	plugin.stat[UNI_EXACT_SWITCHES]++;
@@ -153,8 +160,12 @@ void stack_settle(struct vcpu *v, const struct block *p, uint64_t sp)
 		to = stacks_add(&plugin.stacks, sp);
 		if (to == NULL)
 			return;
-		if (v->stack->nr == 0 && v->stack->high == 0)
+		if (v->stack->nr == 0 && v->stack->high == 0) {
 			moved = false; /* the first one of this vCPU */
+			to->open = v->stack->open;
+			to->shown = v->stack->shown;
+			to->id = v->stack->id;
+		}
 	}
 	if (to != v->stack) {
 		stack_enter(v, to);

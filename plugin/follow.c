@@ -69,6 +69,7 @@ void cut_count(struct vcpu *v, struct block *b, uint32_t insn)
 	uint64_t index;
 
 	plugin.tree.out[v->node].insns -= b->nr_insns - insn;
+	plugin.clock -= b->nr_insns - insn;
 	for (uint32_t i = 0; i < b->nr_cuts; i++) {
 		if (b->cut[i]->insn == insn) {
 			b->cut[i]->number++;
@@ -101,9 +102,13 @@ static uint32_t callee_of(const struct block *b)
 
 static void enter(struct vcpu *v, const struct block *b)
 {
-	v->node = tree_child(&plugin.tree, v->node, callee_of(b));
+	uint32_t function = callee_of(b);
+
+	v->node = tree_child(&plugin.tree, v->node, function);
 	if (b->is_start || !b->ours)
 		plugin.tree.out[v->node].calls++;
+	if (plugin.mode == UNI_EXACT_TRACE)
+		frame_show(v, function, b->pc);
 }
 
 /* b begins a handler, or so it seems: once it goes back, that is sure. */
@@ -117,6 +122,7 @@ static void interrupt_push(struct vcpu *v, struct block *p, struct block *b, boo
 			.cut = cut,
 			.pushed = v->pushed,
 			.passed = v->passed,
+			.shown = v->stack->shown,
 			.sp = v->push_sp,
 			.prev = p,
 			.handler = b };
@@ -152,7 +158,9 @@ static void call(struct vcpu *v, const struct block *p, const struct block *b)
 	e = stack_push(v->stack);
 	plugin.stat[UNI_EXACT_CALLS]++;
 	if (e != NULL)
-		*e = (struct entry){ .ret = p->end, .sp = sp, .node = v->node };
+		*e = (struct entry){
+			.ret = p->end, .sp = sp, .node = v->node, .shown = v->stack->shown
+		};
 	enter(v, b);
 }
 
@@ -166,6 +174,8 @@ static bool pop_expected(struct vcpu *v, uint64_t pc)
 	st->nr--;
 	v->node = e->node;
 	plugin.stat[UNI_EXACT_RETURNS]++;
+	if (plugin.mode == UNI_EXACT_TRACE)
+		frame_close(v, st, e->shown);
 	return true;
 }
 
@@ -185,6 +195,7 @@ static void come_back(struct vcpu *v, struct block *p, struct block *b, bool res
 			return;
 		if (b->is_start) { /* a thread begins */
 			frames_drop(v, 0);
+			frame_close(v, v->stack, false);
 			v->node = 0;
 			plugin.stat[UNI_EXACT_TAIL_CALLS]++;
 			plugin.stat[UNI_EXACT_CALLS]++;
@@ -244,6 +255,7 @@ static struct entry interrupt_pop(struct vcpu *v, uint32_t i)
 
 	frames_drop(v, i + 1);
 	v->stack->nr = i;
+	frame_close(v, v->stack, e.shown);
 	v->node = e.node;
 	v->pushed = e.pushed;
 	v->passed = e.passed;
@@ -372,6 +384,8 @@ static void begin(struct vcpu *v, const struct block *b)
 	v->stack = stacks_add(&plugin.stacks, 0);
 	if (v->stack == NULL)
 		return;
+	if (plugin.stat[UNI_EXACT_CALLS] == 0)
+		plugin.clock = -plugin.quiet; /* time begins */
 	v->live = true;
 	v->unsure = v->odd = true;
 	v->node = 0;
@@ -410,8 +424,7 @@ static void follow(struct vcpu *v, struct block *p, struct block *b)
 	frame_move(v, b);
 }
 
-static __attribute__((noinline)) void block_slow(
-	struct vcpu *v, struct block *p, struct block *b, uint64_t ended)
+void block_slow(struct vcpu *v, struct block *p, struct block *b, uint64_t ended)
 {
 	if (ended != (v->go != ODD ? v->go : v->begun))
 		v->cut = v->odd = true;
@@ -440,106 +453,7 @@ static __attribute__((noinline)) void block_slow(
 	v->begun = ended + 1;
 	v->go = v->odd ? ODD : v->begun;
 	*v->insns += b->nr_insns;
-}
-
-static inline void node_enter(struct vcpu *v, uint32_t node)
-{
-	v->node = node;
-	v->insns = &plugin.tree.out[node].insns;
-}
-
-/* A call whose push lies right below the last one on the same stack. */
-static inline bool call_fast(struct vcpu *v, const struct block *p, const struct block *b)
-{
-	struct stack *st = v->stack;
-	uint64_t sp = v->push_sp;
-	struct entry *e = st->entry + st->nr;
-
-	if (unlikely(b->pc != p->callee || !v->pushed || st->nr == 0 || st->nr == st->cap ||
-		     e[-1].is_interrupt || e[-1].sp - sp - 1 >= STACK_STEP))
-		return false;
-	if (sp < st->low)
-		st->low = sp;
-	v->pushed = false;
-	e->ret = p->end;
-	e->sp = sp;
-	e->node = v->node;
-	e->is_interrupt = false;
-	st->nr++;
-	plugin.stat[UNI_EXACT_CALLS]++;
-	node_enter(v, tree_child(&plugin.tree, v->node, b->function));
-	plugin.tree.out[v->node].calls++;
-	return true;
-}
-
-static inline bool return_fast(struct vcpu *v, const struct block *b)
-{
-	struct stack *st = v->stack;
-	const struct entry *e = st->entry + st->nr - 1;
-
-	if (unlikely(st->nr == 0 || e->ret != b->pc || e->is_interrupt))
-		return false;
-	st->nr--;
-	plugin.stat[UNI_EXACT_RETURNS]++;
-	node_enter(v, e->node);
-	return true;
-}
-
-/* Nothing is odd: no interrupt, no block cut short, no quiet blocks. */
-static inline bool is_plain(const struct vcpu *v, uint64_t ended)
-{
-	return likely(ended == v->go && plugin.quiet == v->quiet);
-}
-
-static inline void block_follow(struct vcpu *v, struct block *b, uint8_t kind)
-{
-	struct block *p = v->prev;
-	uint64_t ended = *v->ended;
-	bool plain = is_plain(v, ended);
-
-	v->prev = b;
-	b->out->count++;
-	if (likely((plain && b->from == p) ||
-		    (kind == BLOCK_START && plain && p->flow == FLOW_CALL && call_fast(v, p, b)) ||
-		    (kind == BLOCK_SITE && plain && p->flow == FLOW_RETURN && return_fast(v, b)))) {
-		v->go = ended + 1;
-		*v->insns += b->nr_insns;
-		return;
-	}
-	block_slow(v, p, b, ended);
-}
-
-static inline struct vcpu *vcpu_lock(unsigned index)
-{
-	plugin_lock();
-	if (plugin.score != NULL)
-		plugin.vcpu[index].ended = qemu_plugin_scoreboard_find(plugin.score, index);
-	return &plugin.vcpu[index];
-}
-
-/* By kind of block, so that each asks for what is likely first. */
-#define ENTRY(name, kind)                                         \
-	static void enter_##name(unsigned index, void *udata)     \
-	{                                                         \
-		block_follow(vcpu_lock(index), udata, kind);      \
-		plugin_unlock();                                  \
-	}                                                         \
-	static void enter_one_##name(unsigned index, void *udata) \
-	{                                                         \
-		(void)index;                                      \
-		block_follow(&plugin.vcpu[0], udata, kind);       \
-	}
-ENTRY(step, BLOCK_STEP)
-ENTRY(start, BLOCK_START)
-ENTRY(site, BLOCK_SITE)
-#undef ENTRY
-
-qemu_vcpu_udata_fn block_callback(const struct block *b)
-{
-	static const qemu_vcpu_udata_fn one[] = { enter_one_step, enter_one_start, enter_one_site },
-					each[] = { enter_step, enter_start, enter_site };
-
-	return plugin.one_thread ? one[b->kind] : each[b->kind];
+	plugin.clock += b->nr_insns;
 }
 
 void follow_end(void)
@@ -548,6 +462,8 @@ void follow_end(void)
 
 	if (plugin.quiet != plugin.vcpu[0].quiet)
 		quiet_flush(&plugin.vcpu[0]);
+	if (plugin.mode == UNI_EXACT_TRACE)
+		calls_end();
 	for (uint32_t i = 0; i < plugin.stacks.nr; i++) {
 		for (uint32_t j = 0; j < plugin.stacks.v[i]->nr; j++)
 			open += !plugin.stacks.v[i]->entry[j].is_interrupt;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Which function an address belongs to. uniscope writes the image's functions into a file: a magic
- * number, their number, then start and end of each, sorted by start. Starts that are called and are
- * not in it (firmware, loaded code) are added as they come.
+ * number, their number, then start and end of each, sorted by start. A byte for each may follow: 1
+ * keeps its calls out of the trace. Starts that are called and are not in it (firmware, loaded
+ * code) are added as they come.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -44,6 +45,11 @@ static int load_from(struct functions *f, struct area *a, int fd, const char **w
 	}
 	if (!read_all(fd, f->known + 1, head[1] * sizeof(*f->known)))
 		return -1;
+	plugin.hidden = malloc(head[1] + 1);
+	if (plugin.hidden == NULL || !read_all(fd, plugin.hidden + 1, head[1])) {
+		free(plugin.hidden);
+		plugin.hidden = NULL;
+	}
 	for (uint32_t i = 1; i <= f->nr_known; i++) {
 		if (f->known[i].end <= f->known[i].start ||
 			(i > 1 && f->known[i].start < f->known[i - 1].end))

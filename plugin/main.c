@@ -76,9 +76,54 @@ static bool address_of(const char *arg, const char *name, uint64_t *ret)
 	return *end == '\0';
 }
 
-static int prepare(const char *out, const char *functions, const qemu_info_t *info)
+/* Files, and what is wanted of the calls. */
+struct options {
+	const char *out, *functions, *calls;
+	bool no_host_times;
+};
+
+static bool mode_of(const char *arg)
 {
-	const char *why = "";
+	static const char *const names[] = {
+		[UNI_EXACT_COUNTS] = "counts",
+		[UNI_EXACT_TREE] = "tree",
+		[UNI_EXACT_TRACE] = "calls",
+	};
+	const char *value = value_of(arg, "mode");
+
+	for (unsigned i = UNI_EXACT_COUNTS; value != NULL && i <= UNI_EXACT_TRACE; i++) {
+		if (strcmp(value, names[i]) == 0) {
+			plugin.mode = (enum uni_exact_mode)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool take_option(struct options *o, const char *arg)
+{
+	const char *value;
+	uint64_t depth;
+
+	if ((value = value_of(arg, "out")) != NULL)
+		o->out = value;
+	else if ((value = value_of(arg, "functions")) != NULL)
+		o->functions = value;
+	else if ((value = value_of(arg, "calls")) != NULL)
+		o->calls = value;
+	else if ((value = value_of(arg, "times")) != NULL)
+		o->no_host_times = strcmp(value, "guest") == 0;
+	else if (address_of(arg, "depth", &depth))
+		plugin.max_depth = depth < UINT32_MAX ? (uint32_t)depth : UINT32_MAX;
+	else
+		return mode_of(arg) || address_of(arg, "begin", &plugin.begin_at) ||
+		       address_of(arg, "end", &plugin.end_at);
+	return true;
+}
+
+static int prepare(const struct options *o, const qemu_info_t *info)
+{
+	const char *out = o->out, *functions = o->functions, *why = "";
 	int rc;
 
 	if (area_open(&plugin.area, out, &why) != 0)
@@ -96,6 +141,10 @@ static int prepare(const char *out, const char *functions, const qemu_info_t *in
 	if (rc != 0)
 		return refuse(out, "out of memory, or the disk is full");
 	follow_init();
+	if (plugin.mode == UNI_EXACT_TRACE &&
+		calls_open(o->calls, EM_X86_64, (uint32_t)info->system.max_vcpus, !o->no_host_times,
+			&why) != 0)
+		return refuse(o->calls, why);
 	plugin.area.header->mode = plugin.mode;
 	plugin.area.header->machine = EM_X86_64;
 	plugin.area.header->nr_vcpus = (uint32_t)info->system.smp_vcpus;
@@ -106,33 +155,27 @@ static int prepare(const char *out, const char *functions, const qemu_info_t *in
 
 int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
 {
-	const char *out = NULL, *functions = NULL, *value;
+	struct options o = { 0 };
 
 	plugin.mode = UNI_EXACT_TREE;
 	plugin.begin_at = plugin.end_at = NOWHERE;
+	plugin.max_depth = UINT32_MAX;
 	plugin.one_thread = info->system.max_vcpus <= 1;
 	for (int i = 0; i < argc; i++) {
-		if ((value = value_of(argv[i], "out")) != NULL)
-			out = value;
-		else if ((value = value_of(argv[i], "functions")) != NULL)
-			functions = value;
-		else if ((value = value_of(argv[i], "mode")) != NULL &&
-			 strcmp(value, "counts") == 0)
-			plugin.mode = UNI_EXACT_COUNTS;
-		else if (address_of(argv[i], "begin", &plugin.begin_at) ||
-			 address_of(argv[i], "end", &plugin.end_at))
-			continue;
-		else if (value == NULL || strcmp(value, "tree") != 0)
+		if (!take_option(&o, argv[i]))
 			return refuse(argv[i],
-				"options are out=, functions=, mode=counts|tree, begin= and end=");
+				"options are out=, functions=, calls=, times=host|guest, depth=, "
+				"mode=counts|tree|calls, begin= and end=");
 	}
-	if (out == NULL || functions == NULL)
+	if (o.out == NULL || o.functions == NULL)
 		return refuse("options", "out=FILE and functions=FILE are needed");
+	if (plugin.mode == UNI_EXACT_TRACE && o.calls == NULL)
+		return refuse("options", "mode=calls needs calls=FILE");
 	if (!info->system_emulation || strcmp(info->target_name, "x86_64") != 0)
 		return refuse(info->target_name, "only guests of x86_64 can be followed");
 	if (info->system.max_vcpus > VCPU_MAX)
 		return refuse("-smp", "too many vCPUs");
-	if (prepare(out, functions, info) != 0)
+	if (prepare(&o, info) != 0)
 		return -1;
 	qemu_plugin_register_vcpu_tb_trans_cb(id, block_translate);
 	qemu_plugin_register_atexit_cb(id, at_exit, NULL);

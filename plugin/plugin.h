@@ -12,6 +12,7 @@
 
 #include "plugin/qemu.h"
 #include "uniscope/exact.h"
+#include "uniscope/trace_abi.h"
 
 #define NOWHERE	   UINT64_MAX /* no address */
 #define VCPU_MAX   512
@@ -122,6 +123,7 @@ struct entry {
 	uint32_t node;	       /* the caller's */
 	bool is_interrupt, cut, pushed;
 	bool passed; /* of an interrupt: quiet blocks ran behind prev */
+	bool shown;  /* the caller's frame is in the trace */
 };
 
 struct stack {
@@ -129,6 +131,9 @@ struct stack {
 	uint32_t nr, cap;
 	uint32_t node;	    /* where it was left */
 	uint64_t low, high; /* of the stack pointers seen */
+	uint64_t id;	    /* in the trace: from 1 on, as they were seen */
+	uint32_t open;	    /* calls in the trace that have not returned */
+	bool shown;	    /* the newest frame is one of them */
 };
 
 struct stacks {
@@ -174,6 +179,20 @@ struct block {
 	bool is_split;	 /* the last one may lie in two pages */
 };
 
+/* A vCPU's records of calls; they are its own thread's. */
+struct ring {
+	uint64_t *at, *end; /* where the next one goes; where the sub-buffer ends */
+	uint64_t last;	    /* time of the newest one */
+	uint64_t *taken;    /* by the reader: the number of its last sub-buffer */
+	uint64_t floor;	    /* sub-buffers up to that one were for no reader */
+	uint8_t *base;
+	struct uni_trace_cpu *cpu;
+	struct uni_trace_sub *sub;
+	uint32_t hi;
+	bool behind; /* the reader is: the guest waits */
+	bool full;   /* the disk */
+};
+
 struct vcpu {
 	uint64_t *ended; /* blocks that have reached their last instruction */
 	uint64_t own_ended;
@@ -192,6 +211,7 @@ struct vcpu {
 	bool unsure;   /* the next call's push decides which stack this is */
 	bool pushed;   /* the call that ended the last block has pushed, at push_sp */
 	uint64_t push_sp, new_sp;
+	struct ring ring;
 };
 
 struct plugin {
@@ -206,6 +226,10 @@ struct plugin {
 	enum uni_exact_mode mode;
 	bool one_thread;
 	uint64_t quiet;		   /* instructions of quiet blocks */
+	uint64_t clock;		   /* and of all others: with these, the time of the trace */
+	uint64_t *entry;	   /* by known function: its record; 0: it takes several words */
+	uint8_t *hidden;	   /* by known function: it is not in the trace; NULL: all are */
+	uint32_t max_depth;	   /* recorded calls on a stack */
 	uint64_t begin_at, end_at; /* addresses of functions; NOWHERE: none */
 	bool begun;
 	struct vcpu vcpu[VCPU_MAX];
@@ -214,6 +238,65 @@ struct plugin {
 extern struct plugin plugin;
 void plugin_lock(void);
 void plugin_unlock(void);
+
+/* calls.c: calls and returns as records, with UNI_EXACT_TRACE */
+int calls_open(const char *path, uint32_t machine, uint32_t nr_vcpus, bool host_times,
+	const char **why_ret);
+void calls_switch(struct vcpu *v, const struct stack *from, const struct stack *to);
+void calls_wait(struct ring *r);
+void ring_put_slowly(struct ring *r, uint64_t word, uint64_t now);
+void ring_entry_slowly(struct vcpu *v, uint64_t start);
+void calls_end(void);
+
+/* An interrupted block is counted whole at first: no time is before the last one. */
+static inline uint64_t ring_now(const struct vcpu *v)
+{
+	uint64_t now = plugin.clock + v->quiet;
+
+	return likely((int64_t)(now - v->ring.last) >= 0) ? now : v->ring.last;
+}
+
+static inline void ring_put(struct vcpu *v, uint64_t word)
+{
+	struct ring *r = &v->ring;
+	uint64_t now = ring_now(v);
+
+	if (unlikely(r->at == r->end || now >> 32 != r->hi)) {
+		ring_put_slowly(r, word, now);
+		return;
+	}
+	*r->at++ = word | (uint32_t)now;
+	r->last = now;
+	r->sub->open_bytes += 8;
+	__atomic_store_n(&r->cpu->wptr, r->cpu->wptr + 8, __ATOMIC_RELEASE);
+}
+
+/* A call begins on the vCPU's stack. pc: the function's, if it is not a known one. */
+static inline void frame_show(struct vcpu *v, uint32_t function, uint64_t pc)
+{
+	struct stack *st = v->stack;
+	bool known = function_is_known(&plugin.functions, function);
+
+	st->shown = st->open < plugin.max_depth &&
+		    (plugin.hidden == NULL || (known && !plugin.hidden[function]));
+	if (!st->shown)
+		return;
+	st->open++;
+	if (likely(known && plugin.entry[function] != 0))
+		ring_put(v, plugin.entry[function]);
+	else
+		ring_entry_slowly(v, known ? plugin.functions.known[function].start : pc);
+}
+
+/* The newest call on that stack of the vCPU ends; its caller goes on. */
+static inline void frame_close(struct vcpu *v, struct stack *st, bool shown)
+{
+	if (st->shown) {
+		ring_put(v, (uint64_t)(uint32_t)(UNI_TRACE_EXIT - 16 * st->open) << 32);
+		st->open--;
+	}
+	st->shown = shown;
+}
 
 /* block.c */
 int blocks_init(void);
@@ -231,9 +314,12 @@ int counts_init(void);
 void count_block(struct qemu_plugin_tb *tb, struct block *b);
 void counts_end(void);
 
+/* enter.c */
+qemu_vcpu_udata_fn block_callback(const struct block *b);
+
 /* follow.c */
 void follow_init(void); /* behind all others */
-qemu_vcpu_udata_fn block_callback(const struct block *b);
+void block_slow(struct vcpu *v, struct block *p, struct block *b, uint64_t ended);
 void block_ended(unsigned vcpu, void *udata); /* its last instruction begins */
 void call_pushed(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata);
 void stack_read(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata);

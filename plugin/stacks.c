@@ -49,6 +49,7 @@ struct stack *stacks_add(struct stacks *s, uint64_t sp)
 	if (st == NULL)
 		return NULL;
 	st->low = st->high = sp;
+	st->id = s->nr + 1;
 	memmove(s->v + at + 1, s->v + at, (s->nr - at) * sizeof(struct stack *));
 	s->v[at] = st;
 	s->nr++;

@@ -37,6 +37,7 @@ enum uni_exact_part {
 enum uni_exact_mode {
 	UNI_EXACT_COUNTS = 1, /* blocks; nodes: one for each known function, empty */
 	UNI_EXACT_TREE = 2,   /* blocks, and a tree of calling contexts */
+	UNI_EXACT_TRACE = 3,  /* these, and records of calls in a file of their own */
 };
 
 enum uni_exact_state {
@@ -101,6 +102,28 @@ struct uni_exact_cut {
 	uint32_t block, insn;
 	uint64_t number;
 };
+
+/*
+ * The file with the records of UNI_EXACT_TRACE has rings, as a tracer in the guest would have them
+ * (uniscope/trace_abi.h); addresses in it are offsets. The time is the number of instructions that
+ * all vCPUs have executed since the image's first one. An exit has 0 - 16 x depth + 8 in place of
+ * the stack pointer; depth: recorded calls that were open on its stack, itself included.
+ *
+ *     uni_trace_head | taken | uni_trace_ring[] | uni_trace_cpu[] | sub-buffers
+ *
+ * The reader writes one thing, `taken`: for each vCPU the number of the last sub-buffer that it has
+ * taken. While it lags behind, the guest waits. Each side locks a byte of the file (F_OFD_SETLK) as
+ * long as it lives.
+ */
+#define UNI_EXACT_CALLS_CPUS	 512u
+#define UNI_EXACT_CALLS_TAKEN	 4096u /* uint64_t by vCPU */
+#define UNI_EXACT_CALLS_RINGS	 8192u
+#define UNI_EXACT_CALLS_CPU	 (UNI_EXACT_CALLS_RINGS + UNI_EXACT_CALLS_CPUS * 32)
+#define UNI_EXACT_CALLS_SUBS	 128u	     /* of each vCPU */
+#define UNI_EXACT_CALLS_BEGIN	 65536u	     /* of the first sub-buffer */
+#define UNI_EXACT_CALLS_HZ	 1000000000u /* of the clock: an instruction is shown as 1 ns */
+#define UNI_EXACT_LOCK_OF_QEMU	 0	     /* bytes */
+#define UNI_EXACT_LOCK_OF_READER 1
 
 #ifdef __cplusplus
 static_assert(sizeof(struct uni_exact_node) == 24, "shared");

@@ -146,11 +146,11 @@ int uni_read_regular(
 	return rc != 0 ? rc : uni_read_rest(fd, path, NULL, 0, max, data_ret, size_ret, err);
 }
 
-int uni_open_below(int dir_fd, const char *name)
+static int open_regular(int dir_fd, const char *name, int access)
 {
 	/* If it is a pipe, do not wait for the other end. */
 	_cleanup_close_ int fd = uni_door_openat(
-		dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
+		dir_fd, name, access | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) != 0)
@@ -160,6 +160,16 @@ int uni_open_below(int dir_fd, const char *name)
 		return -1;
 	}
 	return uni_take_fd(&fd);
+}
+
+int uni_open_below(int dir_fd, const char *name)
+{
+	return open_regular(dir_fd, name, O_RDONLY);
+}
+
+int uni_open_shared(const char *path)
+{
+	return open_regular(AT_FDCWD, path, O_RDWR);
 }
 
 int uni_read_below(int dir_fd, const char *name, const char *shown, size_t max, char **data_ret,

@@ -44,6 +44,8 @@ int uni_read_below(int dir_fd, const char *name, const char *shown, size_t max, 
 	size_t *size_ret, struct uni_err *err);
 /* Opens such a file: a descriptor, or -1 with errno: ELOOP, or EINVAL if it is no regular file. */
 int uni_open_below(int dir_fd, const char *name);
+/* The same by path, to read and to write: a file that another program writes, too. */
+int uni_open_shared(const char *path);
 
 /*
  * Waits until fd is ready for `events` (as for poll) or until the deadline (uni_now_ns() clock).

@@ -62,7 +62,7 @@ static int check_head(const struct uni_exact_header *h, struct uni_err *err)
 {
 	if (h->magic != UNI_EXACT_MAGIC)
 		return refuse_exact(err, "the magic number is wrong");
-	if (h->mode != UNI_EXACT_TREE && h->mode != UNI_EXACT_COUNTS)
+	if (h->mode < UNI_EXACT_COUNTS || h->mode > UNI_EXACT_TRACE)
 		return refuse_exact(err, "they are of a kind that is not known");
 	if (h->nr_vcpus == 0 || h->nr_vcpus > UNI_VCPU_MAX)
 		return refuse_exact(err, "the number of vCPUs is wrong");
