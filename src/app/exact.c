@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "app/boot.h"
+#include "app/exact_calls.h"
 #include "app/scratch.h"
 #include "app/self.h"
 #include "app/signals.h"
@@ -16,13 +17,13 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/io.h"
-#include "base/strbuf.h"
 #include "config.h"
 #include "recording/exact.h"
 
-#define LOOK_NS	 (50 * UNI_NSEC_PER_MSEC)
-#define QEMU_MAX ((size_t)256 << 20) /* bytes of the program */
+#define LOOK_NS (50 * UNI_NSEC_PER_MSEC)
+/* Between two looks at calls: while there are some, and else. */
+#define BUSY_NS	 (1 * UNI_NSEC_PER_MSEC)
+#define CALLS_NS (10 * UNI_NSEC_PER_MSEC)
 
 struct run {
 	const struct uni_exact_args *args;
@@ -31,88 +32,9 @@ struct run {
 	char table[4096], counts[4096]; /* files for the plugin and from it */
 	char end[512];			/* how the guest ended */
 	bool over;			/* the time, not the guest's end */
+	struct uni_calls_session calls;
+	struct uni_recorder *rec; /* from when the session is begun */
 };
-
-static bool find_plugin_beside(const char *where, char *ret, size_t cap)
-{
-	char exe[2048];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	char *slash;
-	int len;
-
-	if (n <= 0)
-		return false;
-	exe[n] = '\0';
-	slash = strrchr(exe, '/');
-	if (slash == NULL)
-		return false;
-	*slash = '\0';
-	len = snprintf(ret, cap, "%s/%s" UNI_EXACT_PLUGIN, exe, where);
-	return len > 0 && (size_t)len < cap && access(ret, R_OK) == 0;
-}
-
-int uni_exact_plugin(char *ret, size_t cap, struct uni_err *err)
-{
-	/* A copy, then the tree in which both were built, then the installed files. */
-	if (find_plugin_beside("", ret, cap) || find_plugin_beside("../../plugin/", ret, cap))
-		return 0;
-	(void)snprintf(ret, cap, UNI_PLUGIN_DIR "/" UNI_EXACT_PLUGIN);
-	if (access(ret, R_OK) == 0)
-		return 0;
-	return uni_err_set(err, UNI_ENOENT,
-		"the plugin for QEMU is not installed (%s): install uniscope as a whole", ret);
-}
-
-/* A QEMU without plugins does not export their interface. */
-bool uni_exact_can_load(const char *qemu)
-{
-	static const char name[] = "qemu_plugin_register_vcpu_tb_trans_cb";
-	_cleanup_free_ char *data = NULL;
-	struct uni_err err = { 0 };
-	size_t size;
-
-	return uni_read_regular(qemu, QEMU_MAX, &data, &size, &err) == 0 &&
-	       memmem(data, size, name, sizeof(name)) != NULL;
-}
-
-static int add_address(const struct run *run, struct uni_strbuf *b, const char *key,
-	const char *name, struct uni_err *err)
-{
-	uint64_t addr, size;
-
-	if (name == NULL)
-		return 0;
-	if (uni_image_find(run->image, name, &addr, &size) != 0)
-		return uni_err_set(err, UNI_ENOENT,
-			"%s has no function %s: names are those that `nm` prints",
-			uni_image_path(run->image), name);
-	uni_strbuf_addf(b, ",%s=0x%" PRIx64, key, addr);
-	return 0;
-}
-
-static char *plugin_option(const struct run *run, struct uni_err *err)
-{
-	char path[4096];
-	struct uni_strbuf b;
-
-	if (uni_exact_plugin(path, sizeof(path), err) != 0)
-		return NULL;
-	uni_strbuf_init(&b);
-	uni_qemu_add_value(&b, path);
-	uni_strbuf_adds(&b, ",out=");
-	uni_qemu_add_value(&b, run->counts);
-	uni_strbuf_adds(&b, ",functions=");
-	uni_qemu_add_value(&b, run->table);
-	uni_strbuf_adds(&b, run->args->mode == UNI_EXACT_COUNTS ? ",mode=counts" : ",mode=tree");
-	if (add_address(run, &b, "begin", run->args->begin_at, err) != 0 ||
-		add_address(run, &b, "end", run->args->end_at, err) != 0) {
-		uni_strbuf_deinit(&b);
-		return NULL;
-	}
-	if (uni_strbuf_failed(&b))
-		(void)uni_err_nomem(err);
-	return uni_strbuf_detach(&b);
-}
 
 static int load_image(struct run *run, struct uni_err *err)
 {
@@ -132,7 +54,8 @@ static int load_exact_image(struct run *run, struct uni_err *err)
 		return rc;
 	(void)snprintf(run->table, sizeof(run->table), "%s/functions", run->scratch.path);
 	(void)snprintf(run->counts, sizeof(run->counts), "%s/exact", run->scratch.path);
-	return uni_exact_write_table(run->image, run->table, err);
+	return uni_exact_write_table(
+		run->image, run->args->filter, run->args->nr_filter, run->table, err);
 }
 
 /* The guest's clocks follow its instructions, and chance begins at the same number. */
@@ -171,14 +94,84 @@ static char **more_options(char **extra)
 	return all;
 }
 
+static void fill_meta(const struct run *run, uint32_t nr_vcpus, struct uni_record_meta *m)
+{
+	const struct uni_arch *arch = uni_image_arch(run->image);
+
+	(void)snprintf(m->target, sizeof(m->target), "exact:%s", run->args->qemu.image);
+	(void)snprintf(m->method, sizeof(m->method), "exact");
+	(void)snprintf(m->unit, sizeof(m->unit), "instructions");
+	(void)snprintf(m->arch, sizeof(m->arch), "%s", arch != NULL ? arch->name : "");
+	(void)snprintf(m->uniscope_version, sizeof(m->uniscope_version), "%s", UNISCOPE_VERSION);
+	uni_self_command(m->command, sizeof(m->command));
+	m->aggregate = true;
+	m->repeatable = run->args->repeatable;
+	m->nr_vcpus = nr_vcpus;
+}
+
+/* The session, and if calls are recorded, their streams. */
+static int begin_session(struct run *run, uint32_t nr_vcpus, struct uni_err *err)
+{
+	_cleanup_free_ struct uni_record_meta *meta = calloc(1, sizeof(*meta));
+	char calls[sizeof(run->counts) + sizeof(UNI_EXACT_CALLS_FILE)];
+	int rc = 0;
+
+	if (meta == NULL)
+		return uni_err_nomem(err);
+	fill_meta(run, nr_vcpus, meta);
+	(void)snprintf(calls, sizeof(calls), "%s" UNI_EXACT_CALLS_FILE, run->counts);
+	if (run->args->mode == UNI_EXACT_TRACE)
+		rc = uni_calls_session_open(&run->calls, calls, meta, err);
+	if (rc == 0)
+		rc = uni_recorder_create(
+			run->args->rec->output, meta, run->args->rec->overwrite, &run->rec, err);
+	if (rc == 0)
+		rc = uni_recorder_add_image(run->rec, 0, run->image, err);
+	if (rc == 0 && run->calls.calls != NULL)
+		rc = uni_calls_session_begin(&run->calls, run->rec, err);
+	return rc;
+}
+
+/* Closes it in any case, with what it has; e may be NULL. */
+static int end_session(struct run *run, const struct uni_exact *e, int rc, struct uni_err *err)
+{
+	struct uni_record_stats st = { 0 };
+	const struct uni_guest_result result = { .stats = &st };
+	int rc2;
+
+	if (run->calls.out != NULL) {
+		rc2 = uni_calls_session_end(&run->calls, run->rec, rc == 0 ? err : NULL);
+		rc = rc != 0 ? rc : rc2;
+	}
+	if (rc == 0 && e != NULL)
+		rc = uni_exact_save(e, run->args->rec->output, 0, err);
+	if (rc == 0 && e != NULL)
+		rc = uni_exact_samples(e, run->rec, &st, err);
+	rc2 = uni_recorder_close(run->rec, &result, 1, rc == 0 ? err : NULL);
+	run->rec = NULL;
+	return rc != 0 ? rc : rc2;
+}
+
+/* How long to wait until the next look. */
+static int take_calls(struct run *run, uint64_t *nap_ns_ret, struct uni_err *err)
+{
+	uint64_t packets = 0;
+	int rc = run->calls.out != NULL ? uni_calls_session_take(&run->calls, &packets, err) : 0;
+
+	*nap_ns_ret = run->calls.out == NULL ? LOOK_NS : packets != 0 ? BUSY_NS : CALLS_NS;
+	return rc;
+}
+
 /* Waits until the guest ends, the time is over, or the user stops it. */
-static void wait_for(struct run *run, struct uni_boot *boot)
+static int wait_for(struct run *run, struct uni_boot *boot, struct uni_err *err)
 {
 	double seconds = run->args->rec->duration;
-	uint64_t begin = uni_now_ns(), took = 0;
-	const struct timespec nap = uni_ns_timespec(LOOK_NS);
+	uint64_t begin = uni_now_ns(), took = 0, nap_ns;
+	int rc = 0;
 
-	while (!uni_boot_ended(boot)) {
+	while (rc == 0 && !uni_boot_ended(boot)) {
+		struct timespec nap;
+
 		took = uni_now_ns() - begin;
 		run->over = (seconds > 0 && (double)took >= seconds * 1e9) ||
 			    atomic_load(uni_signals_stop());
@@ -187,6 +180,8 @@ static void wait_for(struct run *run, struct uni_boot *boot)
 		if (!run->args->rec->quiet)
 			uni_progress("counting for %.1f s (until the guest ends; Ctrl-C ends it)",
 				(double)took / 1e9);
+		rc = take_calls(run, &nap_ns, err);
+		nap = uni_ns_timespec(nap_ns);
 		(void)nanosleep(&nap, NULL);
 	}
 	if (!run->args->rec->quiet)
@@ -195,6 +190,7 @@ static void wait_for(struct run *run, struct uni_boot *boot)
 		(void)snprintf(run->end, sizeof(run->end), "ended");
 	else
 		uni_boot_tell(boot, run->end, sizeof(run->end));
+	return rc;
 }
 
 static int boot_counted(struct run *run, const struct uni_qemu_args *args, struct uni_err *err)
@@ -213,9 +209,12 @@ static int boot_counted(struct run *run, const struct uni_qemu_args *args, struc
 	if (!run->args->rec->quiet)
 		uni_note("booted %s under QEMU with tcg on %s, console in %s", args->image,
 			q.machine, args->console);
-	rc = uni_boot_begin(&b, err);
+	if (run->args->mode == UNI_EXACT_TRACE)
+		rc = begin_session(run, (uint32_t)args->vcpus, err);
 	if (rc == 0)
-		wait_for(run, &b);
+		rc = uni_boot_begin(&b, err);
+	if (rc == 0)
+		rc = wait_for(run, &b, err);
 	uni_qemu_stop(&q);
 	return rc;
 }
@@ -224,7 +223,8 @@ static int boot_counted(struct run *run, const struct uni_qemu_args *args, struc
 static int count_instructions(struct run *run, struct uni_exact **ret, struct uni_err *err)
 {
 	struct uni_qemu_args args = run->args->qemu;
-	_cleanup_free_ char *option = plugin_option(run, err);
+	_cleanup_free_ char *option =
+		uni_exact_option(run->args, run->image, run->counts, run->table, err);
 	_cleanup_free_ char **more = more_options(args.extra);
 	struct uni_signals signals;
 	int rc, rc2;
@@ -255,42 +255,17 @@ static int count_instructions(struct run *run, struct uni_exact **ret, struct un
 	return rc2;
 }
 
-static void fill_meta(const struct run *run, const struct uni_exact *e, struct uni_record_meta *m)
+static void tell_calls(const struct run *run)
 {
-	const struct uni_arch *arch = uni_image_arch(run->image);
+	uint64_t lost = uni_calls_session_lost(&run->calls);
 
-	(void)snprintf(m->target, sizeof(m->target), "exact:%s", run->args->qemu.image);
-	(void)snprintf(m->method, sizeof(m->method), "exact");
-	(void)snprintf(m->unit, sizeof(m->unit), "instructions");
-	(void)snprintf(m->arch, sizeof(m->arch), "%s", arch != NULL ? arch->name : "");
-	(void)snprintf(m->uniscope_version, sizeof(m->uniscope_version), "%s", UNISCOPE_VERSION);
-	uni_self_command(m->command, sizeof(m->command));
-	m->aggregate = true;
-	m->nr_vcpus = uni_exact_nr_vcpus(e);
-}
-
-static int write_session(struct run *run, const struct uni_exact *e, struct uni_err *err)
-{
-	_cleanup_free_ struct uni_record_meta *meta = calloc(1, sizeof(*meta));
-	const struct uni_record_args *rec = run->args->rec;
-	struct uni_record_stats st = { 0 };
-	const struct uni_guest_result result = { .stats = &st };
-	struct uni_recorder *r = NULL;
-	int rc, rc2;
-
-	if (meta == NULL)
-		return uni_err_nomem(err);
-	fill_meta(run, e, meta);
-	rc = uni_recorder_create(rec->output, meta, rec->overwrite, &r, err);
-	if (rc != 0)
-		return rc;
-	rc = uni_recorder_add_image(r, 0, run->image, err);
-	if (rc == 0)
-		rc = uni_exact_save(e, rec->output, 0, err);
-	if (rc == 0)
-		rc = uni_exact_samples(e, r, &st, err);
-	rc2 = uni_recorder_close(r, &result, 1, rc == 0 ? err : NULL);
-	return rc != 0 ? rc : rc2;
+	if (run->calls.calls == NULL)
+		return;
+	uni_note("%" PRIu64 " entries and exits are recorded, %" PRIu64 " bytes each; times in the "
+		 "trace are instructions (1 ns each)",
+		uni_calls_session_events(&run->calls), (uint64_t)8);
+	if (lost != 0)
+		uni_note("%" PRIu64 " are lost", lost);
 }
 
 static void tell_exact_counts(const struct run *run, const struct uni_exact *e)
@@ -320,8 +295,9 @@ static void tell_exact_counts(const struct run *run, const struct uni_exact *e)
 		uni_note("%" PRIu64 " blocks of code did not fit into memory or on the disk: they "
 			 "are not counted",
 			uni_exact_stat(e, UNI_EXACT_UNCOUNTED));
-	uni_note("wrote %s: try `uniscope report %s`", run->args->rec->output,
-		run->args->rec->output);
+	tell_calls(run);
+	uni_note("wrote %s: try `uniscope %sreport %s`", run->args->rec->output,
+		run->calls.out != NULL ? "trace " : "", run->args->rec->output);
 }
 
 static int check_counts(const struct run *run, const struct uni_exact *e, struct uni_err *err)
@@ -345,14 +321,27 @@ static int finish_exact(struct run *run, const struct uni_exact *e, struct uni_e
 	const struct uni_guest g = { .image = run->image };
 	int rc = check_counts(run, e, err);
 
-	if (rc == 0)
-		rc = write_session(run, e, err);
+	if (rc == 0 && run->rec == NULL)
+		rc = begin_session(run, uni_exact_nr_vcpus(e), err);
+	if (run->rec != NULL)
+		rc = end_session(run, e, rc, err);
 	if (rc != 0)
 		return rc;
 	uni_record_add_places(&g, run->args->rec, run->args->rec->output);
 	if (!run->args->rec->quiet)
 		tell_exact_counts(run, e);
 	return 0;
+}
+
+/* A session that was begun keeps the calls that it has. */
+static int run_release(struct run *run, struct uni_exact *e, int rc, struct uni_err *err)
+{
+	if (run->rec != NULL)
+		rc = end_session(run, NULL, rc, err);
+	uni_calls_session_close(&run->calls);
+	uni_exact_destroy(e);
+	uni_image_destroy(run->image);
+	return rc;
 }
 
 int uni_exact_run(const struct uni_exact_args *args, struct uni_err *err)
@@ -365,10 +354,8 @@ int uni_exact_run(const struct uni_exact_args *args, struct uni_err *err)
 		rc = count_instructions(&run, &e, err);
 	if (rc == 0)
 		rc = finish_exact(&run, e, err);
-	uni_exact_destroy(e);
 	uni_scratch_remove(&run.scratch);
-	uni_image_destroy(run.image);
-	return rc;
+	return run_release(&run, e, rc, err);
 }
 
 /* The guest may be started in another folder. */
@@ -400,8 +387,10 @@ int uni_exact_print(const struct uni_exact_args *args, const char *counts, struc
 	if (rc == 0)
 		rc = load_image(&run, err);
 	if (rc == 0)
-		rc = uni_exact_write_table(run.image, run.table, err);
-	if (rc == 0 && (option = plugin_option(&run, err)) == NULL)
+		rc = uni_exact_write_table(
+			run.image, args->filter, args->nr_filter, run.table, err);
+	if (rc == 0 &&
+		(option = uni_exact_option(args, run.image, run.counts, run.table, err)) == NULL)
 		rc = -(int)err->code;
 	if (rc == 0)
 		(void)printf("-plugin %s\n", option);
@@ -409,9 +398,30 @@ int uni_exact_print(const struct uni_exact_args *args, const char *counts, struc
 	return rc;
 }
 
+/* Until QEMU ends, or the user ends it: takes calls, if there are some. */
+static int follow_qemu(struct run *run, struct uni_err *err)
+{
+	struct uni_signals signals;
+	int rc = 0;
+
+	uni_signals_begin(&signals);
+	while (rc == 0 && !atomic_load(uni_signals_stop()) &&
+		uni_exact_calls_goes_on(run->calls.calls)) {
+		struct timespec nap;
+		uint64_t nap_ns;
+
+		rc = take_calls(run, &nap_ns, err);
+		nap = uni_ns_timespec(nap_ns);
+		(void)nanosleep(&nap, NULL);
+	}
+	uni_signals_end(&signals);
+	return rc;
+}
+
 int uni_exact_read(const struct uni_exact_args *args, const char *counts, struct uni_err *err)
 {
-	struct run run = { .args = args };
+	struct uni_exact_args own = *args;
+	struct run run = { .args = &own };
 	struct uni_exact *e = NULL;
 	int rc = name_files(&run, counts, err);
 
@@ -419,12 +429,20 @@ int uni_exact_read(const struct uni_exact_args *args, const char *counts, struct
 		rc = load_image(&run, err);
 	if (rc == 0)
 		rc = uni_exact_take(run.counts, &e, err);
+	if (rc == 0 && uni_exact_mode(e) == UNI_EXACT_TRACE) {
+		own.mode = UNI_EXACT_TRACE;
+		rc = begin_session(&run, uni_exact_nr_vcpus(e), err);
+		if (rc == 0 && args->follow)
+			rc = follow_qemu(&run, err);
+		uni_exact_destroy(e);
+		e = NULL;
+		if (rc == 0)
+			rc = uni_exact_take(run.counts, &e, err);
+	}
 	if (rc == 0) {
 		(void)snprintf(run.end, sizeof(run.end), "%s",
 			uni_exact_has_ended(e) ? "ended" : "not ended");
 		rc = finish_exact(&run, e, err);
 	}
-	uni_exact_destroy(e);
-	uni_image_destroy(run.image);
-	return rc;
+	return run_release(&run, e, rc, err);
 }

@@ -14,6 +14,9 @@
  * these places. */
 int uni_exact_plugin(char *ret, size_t cap, struct uni_err *err);
 
+/* "counts", "tree", "calls". -UNI_EUSAGE: none of these. */
+int uni_exact_mode_of(const char *name, enum uni_exact_mode *ret);
+
 /* Does that program have the functions that the plugin calls? */
 bool uni_exact_can_load(const char *qemu);
 
@@ -21,10 +24,22 @@ struct uni_exact_args {
 	struct uni_qemu_args qemu; /* without the plugin */
 	const char *symbols;	   /* ELF with the symbols, or NULL: the image */
 	enum uni_exact_mode mode;
-	const char *begin_at, *end_at;	   /* functions, or NULL */
-	bool repeatable;		   /* the same image gives the same counts again */
+	const char *begin_at, *end_at; /* functions, or NULL */
+	bool follow;		       /* uni_exact_read(): until QEMU ends */
+	bool repeatable;	       /* the same image gives the same counts again */
+	/* For UNI_EXACT_TRACE. Functions whose names match a glob are recorded, all if there is
+	 * none. Calls deeper than `depth` are not; 0: all are. */
+	const char *const *filter;
+	size_t nr_filter;
+	uint64_t depth;
 	const struct uni_record_args *rec; /* output, overwrite, duration, debug_dirs, quiet */
 };
+
+#define UNI_EXACT_CALLS_FILE ".calls" /* behind the name of the counts */
+
+/* The value of QEMU's option -plugin; the caller's to free. NULL: see err. */
+char *uni_exact_option(const struct uni_exact_args *args, const struct uni_image *image,
+	const char *counts, const char *table, struct uni_err *err);
 
 /* Boots, waits for the guest's end, the time or Ctrl-C, ends the guest, writes the session. */
 int uni_exact_run(const struct uni_exact_args *args, struct uni_err *err);

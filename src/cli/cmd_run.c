@@ -32,6 +32,9 @@ static struct {
 	double wait;
 	bool repeatable;
 	const char *begin_at, *end_at;
+	struct uni_opt_list filter;
+	uint64_t depth;
+	enum uni_exact_mode mode;
 	const char *exact; /* NULL: no; "": tree */
 	const char *xl, *target;
 	bool five_files;
@@ -79,13 +82,22 @@ static const struct uni_opt *list_run_options(void)
 			"QEMU to run (default qemu-system-x86_64, or that of the image's "
 			"architecture)",
 			"FILE", NULL },
-		{ 0, "exact", UNI_OPT_MAYBE, &o.exact, "[=tree|counts]",
+		{ 0, "exact", UNI_OPT_MAYBE, &o.exact, "[=tree|counts|calls]",
 			"instead of samples, count every instruction and every "
 			"call, in the tree of their callers, by a plugin of "
 			"QEMU's TCG. It counts from the image's first "
 			"instruction until the guest ends or --duration is over. "
-			"counts: without calls, at less cost",
-			"tree counts", NULL },
+			"counts: without calls, at less cost. calls: each call and "
+			"return is recorded as well, for `uniscope trace`",
+			"tree counts calls", NULL },
+		{ 0, "filter", UNI_OPT_LIST, &o.filter, "GLOB",
+			"with --exact=calls: record calls of functions whose name "
+			"matches; may be given several times (default: all)",
+			NULL, NULL },
+		{ 0, "depth", UNI_OPT_U64, &o.depth, "N",
+			"with --exact=calls: record no calls deeper than N "
+			"(default 0: all)",
+			NULL, NULL },
 		{ 0, "begin-at", UNI_OPT_STR, &o.begin_at, "FUNCTION",
 			"with --exact: count from its first call on", NULL, NULL },
 		{ 0, "end-at", UNI_OPT_STR, &o.end_at, "FUNCTION",
@@ -119,15 +131,21 @@ static const struct uni_opt *list_run_options(void)
 static int check_exact(struct uni_err *err)
 {
 	if (o.exact == NULL)
-		return o.repeatable || o.begin_at != NULL || o.end_at != NULL
+		return o.repeatable || o.begin_at != NULL || o.end_at != NULL ||
+				       o.filter.items.nr != 0 || o.depth != 0
 			       ? uni_err_set(err, UNI_EUSAGE,
-					 "--repeatable, --begin-at and --end-at need --exact")
+					 "--repeatable, --begin-at, --end-at, --filter and --depth "
+					 "need --exact")
 			       : 0;
-	if (strcmp(o.exact, "counts") == 0 && (o.begin_at != NULL || o.end_at != NULL))
+	if (uni_exact_mode_of(o.exact[0] != '\0' ? o.exact : "tree", &o.mode) != 0)
+		return uni_err_set(
+			err, UNI_EUSAGE, "--exact is tree, counts or calls, not '%s'", o.exact);
+	if (o.mode != UNI_EXACT_TRACE && (o.filter.items.nr != 0 || o.depth != 0))
+		return uni_err_set(err, UNI_EUSAGE,
+			"--filter and --depth choose calls to record: they need --exact=calls");
+	if (o.mode == UNI_EXACT_COUNTS && (o.begin_at != NULL || o.end_at != NULL))
 		return uni_err_set(err, UNI_EUSAGE,
 			"--begin-at and --end-at need --exact=tree: counts has no calls");
-	if (o.exact[0] != '\0' && strcmp(o.exact, "tree") != 0 && strcmp(o.exact, "counts") != 0)
-		return uni_err_set(err, UNI_EUSAGE, "--exact is tree or counts, not '%s'", o.exact);
 	if (strcmp(o.accel, "kvm") == 0)
 		return uni_err_set(err, UNI_EUSAGE,
 			"--exact needs TCG, because QEMU counts only code that "
@@ -415,15 +433,16 @@ static int boot_with_qemu(const char *path, char **extra, struct uni_err *err)
 		return rc;
 	o.rec.output = output;
 	if (o.exact != NULL)
-		return uni_exact_run(
-			&(struct uni_exact_args){ .qemu = a.args,
-				.symbols = o.symbols,
-				.mode = strcmp(o.exact, "counts") == 0 ? UNI_EXACT_COUNTS
-								       : UNI_EXACT_TREE,
-				.begin_at = o.begin_at,
-				.end_at = o.end_at,
-				.repeatable = o.repeatable,
-				.rec = &o.rec },
+		return uni_exact_run(&(struct uni_exact_args){ .qemu = a.args,
+					     .symbols = o.symbols,
+					     .mode = o.mode,
+					     .filter = o.filter.items.v,
+					     .nr_filter = o.filter.items.nr,
+					     .depth = o.depth,
+					     .begin_at = o.begin_at,
+					     .end_at = o.end_at,
+					     .repeatable = o.repeatable,
+					     .rec = &o.rec },
 			err);
 	/* QEMU reports errors in a file that is no ELF. */
 	(void)uni_image_load(path, &image, &unread);

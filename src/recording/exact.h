@@ -18,9 +18,11 @@ struct uni_record_stats;
 struct uni_recorder;
 struct uni_image;
 
-/* Writes a file with the addresses of functions, for the plugin. -UNI_ENOENT: the image has no
- * names. */
-int uni_exact_write_table(const struct uni_image *img, const char *path, struct uni_err *err);
+/* Writes a file with the addresses of functions, for the plugin. Calls of those whose names match
+ * none of the globs are not recorded; without globs all are. -UNI_ENOENT: the image has no names,
+ * or none matches. */
+int uni_exact_write_table(const struct uni_image *img, const char *const *glob, size_t nr_globs,
+	const char *path, struct uni_err *err);
 
 /* data is copied. -UNI_EFORMAT. */
 int uni_exact_parse(const void *data, size_t size, struct uni_exact **ret, struct uni_err *err);

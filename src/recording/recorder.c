@@ -13,6 +13,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/sink.h"
 #include "obj/usym.h"
 #include "recording/ctf_trace.h"
@@ -71,6 +72,17 @@ static int make_uuid(uint8_t uuid[UNI_CTF_UUID], struct uni_err *err)
 	uuid[6] = (uint8_t)((uuid[6] & 0x0f) | 0x40);
 	uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80);
 	return 0;
+}
+
+/* RFC 9562, section 5.8: our own, by the image. So the same run gives the same bytes. */
+static void derive_uuid(const char *image_id, uint8_t uuid[UNI_CTF_UUID])
+{
+	const uint64_t half[2] = { uni_hash_bytes(image_id, strlen(image_id), 0),
+		uni_hash_bytes(image_id, strlen(image_id), 1) };
+
+	memcpy(uuid, half, UNI_CTF_UUID);
+	uuid[6] = (uint8_t)((uuid[6] & 0x0f) | 0x80);
+	uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80);
 }
 
 static int write_metadata(const struct uni_recorder *r, uint32_t guest, struct uni_err *err)
@@ -136,7 +148,10 @@ static int begin_guest(
 	g->meta.trace = (struct uni_record_trace){ 0 };
 	if (!uni_record_trace_copy(&g->meta.trace, &meta->trace))
 		return uni_err_nomem(err);
-	return make_uuid(g->uuid, err);
+	if (!meta->repeatable)
+		return make_uuid(g->uuid, err);
+	derive_uuid(meta->image_id, g->uuid);
+	return 0;
 }
 
 /* The streams of the guest that was begun. */

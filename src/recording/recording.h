@@ -166,6 +166,7 @@ struct uni_record_meta {
 	char uniscope_version[32];
 	char command[1024];
 	bool aggregate;		       /* counts without times: an import */
+	bool repeatable;	       /* nothing in the streams may be random; not kept */
 	char unit[32];		       /* what weights count, "" = samples */
 	struct uni_record_work work;   /* known when the session is closed */
 	struct uni_record_trace trace; /* of functions; nr_cpus 0: there is none */

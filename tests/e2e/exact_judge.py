@@ -7,6 +7,7 @@ exact_judge.py callgrind REPORT CALLGRIND EXPORT  valgrind, of the same function
                                            EXPORT: ours in its format
 exact_judge.py annotated ELF NATIVE CALLGRIND JSON...  executions of each instruction, by valgrind; the code, by objdump
 exact_judge.py calls COUNTS CONSOLE        calls as the guest has counted them, and by arithmetic
+exact_judge.py trace COUNTS REPORT [GLOB]  `trace report --json` of recorded calls: those of the counts, with their instructions
 exact_judge.py modes TREE COUNTS          --exact=counts against --exact=tree, which counts by other means
 exact_judge.py parts MIDDLE BEFORE REPORT  between fib and ack, and before main
 exact_judge.py lines INFO GCOV             lines of lcov's format against gcov's text
@@ -15,6 +16,7 @@ exact_judge.py quarters SAMPLES            the same without a count: four parts 
 exact_judge.py basic EXACT SAMPLES         `annotate --json` of a function, by basic block: samples against exact counts
 REPORT is `uniscope report --json`, CALLGRIND callgrind's file.
 """
+import fnmatch
 import json
 import re
 import subprocess
@@ -257,6 +259,26 @@ def parts(middle, before, report):
     return bad + sum(same(name + ' before', b[name]['calls'], 1) for name in ('lab_entry', 'kmain', 'run_app'))
 
 
+def trace(counts, report, glob='*'):
+    """Each call is in the trace, and none twice; a function's own time there is the instructions that it executed."""
+    with open(counts) as f:
+        data = json.load(f)
+    with open(report) as f:
+        seen = json.load(f)
+    bad = same('lost', seen['lost'], 0) + same('returns without a call', seen['returns_without_call'], 0)
+    of = {f['function']: f for f in seen['functions']}
+    chosen = {f['name']: f for f in data['functions'] if fnmatch.fnmatch(f['name'], glob)}
+    for name, f in chosen.items():
+        bad += same('calls of ' + name, of.get(name, {}).get('calls', 0), f['calls'])
+        if glob == '*':
+            bad += same('instructions of ' + name, of.get(name, {}).get('self_ns', 0), f['instructions'])
+    bad += same('functions besides', sorted(set(of) - set(chosen)), [])
+    if glob == '*':
+        bad += same('instructions', seen['end_ns'], data['instructions'])
+    print(len(chosen), 'functions,', seen['events'], 'events')
+    return bad or not chosen
+
+
 def modes(tree, counts):
     a, b = (json.load(open(path)) for path in (tree, counts))
     bad = same('instructions', b['instructions'], a['instructions'])
@@ -311,4 +333,4 @@ def lines(info, gcov):
 
 if __name__ == '__main__':
     sys.exit(1 if {'known': known, 'callgrind': callgrind, 'annotated': annotated, 'calls': calls, 'lines': lines,
-                'modes': modes, 'blocks': blocks, 'quarters': quarters, 'basic': basic, 'parts': parts}[sys.argv[1]](*sys.argv[2:]) else 0)
+                'modes': modes, 'blocks': blocks, 'quarters': quarters, 'basic': basic, 'parts': parts, 'trace': trace}[sys.argv[1]](*sys.argv[2:]) else 0)

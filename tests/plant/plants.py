@@ -16,7 +16,7 @@ import subprocess
 
 KEYS = ("plant", "promise", "in", "old", "new", "tests")
 ENDINGS = (".c", ".h", ".sh", ".py", ".ts", ".S")
-PLACES = ("src", "guest", "include", "fuzz", "lab", "viewer/src", "tests/style", "tests/support", "tests/totals.py")
+PLACES = ("src", "guest", "include", "plugin", "fuzz", "lab", "viewer/src", "tests/style", "tests/support", "tests/totals.py")
 SHELL_NAMES = ("fuzz/run", "lab/boot")
 
 

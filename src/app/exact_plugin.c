@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The plugin's file, and its options on QEMU's command line. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/exact.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/strbuf.h"
+#include "config.h"
+
+#define QEMU_MAX ((size_t)256 << 20) /* bytes of the program */
+
+static bool find_plugin_beside(const char *where, char *ret, size_t cap)
+{
+	char exe[2048];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	char *slash;
+	int len;
+
+	if (n <= 0)
+		return false;
+	exe[n] = '\0';
+	slash = strrchr(exe, '/');
+	if (slash == NULL)
+		return false;
+	*slash = '\0';
+	len = snprintf(ret, cap, "%s/%s" UNI_EXACT_PLUGIN, exe, where);
+	return len > 0 && (size_t)len < cap && access(ret, R_OK) == 0;
+}
+
+int uni_exact_plugin(char *ret, size_t cap, struct uni_err *err)
+{
+	/* A copy, then the tree in which both were built, then the installed files. */
+	if (find_plugin_beside("", ret, cap) || find_plugin_beside("../../plugin/", ret, cap))
+		return 0;
+	(void)snprintf(ret, cap, UNI_PLUGIN_DIR "/" UNI_EXACT_PLUGIN);
+	if (access(ret, R_OK) == 0)
+		return 0;
+	return uni_err_set(err, UNI_ENOENT,
+		"the plugin for QEMU is not installed (%s): install uniscope as a whole", ret);
+}
+
+/* A QEMU without plugins does not export their interface. */
+bool uni_exact_can_load(const char *qemu)
+{
+	static const char name[] = "qemu_plugin_register_vcpu_tb_trans_cb";
+	_cleanup_free_ char *data = NULL;
+	struct uni_err err = { 0 };
+	size_t size;
+
+	return uni_read_regular(qemu, QEMU_MAX, &data, &size, &err) == 0 &&
+	       memmem(data, size, name, sizeof(name)) != NULL;
+}
+
+static int add_address(const struct uni_image *image, struct uni_strbuf *b, const char *key,
+	const char *name, struct uni_err *err)
+{
+	uint64_t addr, size;
+
+	if (name == NULL)
+		return 0;
+	if (uni_image_find(image, name, &addr, &size) != 0)
+		return uni_err_set(err, UNI_ENOENT,
+			"%s has no function %s: names are those that `nm` prints",
+			uni_image_path(image), name);
+	uni_strbuf_addf(b, ",%s=0x%" PRIx64, key, addr);
+	return 0;
+}
+
+static const char *const mode_names[] = {
+	[UNI_EXACT_COUNTS] = "counts",
+	[UNI_EXACT_TREE] = "tree",
+	[UNI_EXACT_TRACE] = "calls",
+};
+
+int uni_exact_mode_of(const char *name, enum uni_exact_mode *ret)
+{
+	for (unsigned i = UNI_EXACT_COUNTS; i < uni_array_len(mode_names); i++) {
+		if (strcmp(name, mode_names[i]) == 0) {
+			*ret = (enum uni_exact_mode)i;
+			return 0;
+		}
+	}
+	return -UNI_EUSAGE;
+}
+
+/* Functions of the trace, and its other options. */
+static void add_calls(const struct uni_exact_args *args, struct uni_strbuf *b, const char *counts)
+{
+	uni_strbuf_adds(b, ",calls=");
+	uni_qemu_add_value(b, counts);
+	uni_strbuf_adds(b, UNI_EXACT_CALLS_FILE);
+	if (args->repeatable)
+		uni_strbuf_adds(b, ",times=guest");
+	if (args->depth != 0)
+		uni_strbuf_addf(b, ",depth=%" PRIu64, args->depth);
+}
+
+char *uni_exact_option(const struct uni_exact_args *args, const struct uni_image *image,
+	const char *counts, const char *table, struct uni_err *err)
+{
+	char path[4096];
+	struct uni_strbuf b;
+
+	if (uni_exact_plugin(path, sizeof(path), err) != 0)
+		return NULL;
+	uni_strbuf_init(&b);
+	uni_qemu_add_value(&b, path);
+	uni_strbuf_adds(&b, ",out=");
+	uni_qemu_add_value(&b, counts);
+	uni_strbuf_adds(&b, ",functions=");
+	uni_qemu_add_value(&b, table);
+	uni_strbuf_addf(&b, ",mode=%s", mode_names[args->mode]);
+	if (args->mode == UNI_EXACT_TRACE)
+		add_calls(args, &b, counts);
+	if (add_address(image, &b, "begin", args->begin_at, err) != 0 ||
+		add_address(image, &b, "end", args->end_at, err) != 0) {
+		uni_strbuf_deinit(&b);
+		return NULL;
+	}
+	if (uni_strbuf_failed(&b))
+		(void)uni_err_nomem(err);
+	return uni_strbuf_detach(&b);
+}

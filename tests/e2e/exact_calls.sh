@@ -1,0 +1,123 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# exact_calls.sh UNISCOPE BUILD SRCROOT: `run --exact=calls`. Every call is in the trace, and the guest waits for its reader. TAP.
+set -u
+U=$1 BUILD=$2 SRC=$3
+. "$SRC/tests/e2e/guest.sh"
+case $U in
+/*) ;;
+*) U=$PWD/$U ;;
+esac
+qemu=
+trap '[ -z "$qemu" ] || kill -9 "$qemu" 2>/dev/null; end_guest; rm -rf "$T"' EXIT
+
+judge() {
+	python3 "$SRC/tests/e2e/exact_judge.py" "$@"
+}
+
+# recorded NAME APP APPEND OPTION...: NAME.uniscope, .counts, .json
+recorded() {
+	name=$1 elf=$BUILD/lab/$2.elf append=$3
+	shift 3
+	rm -rf "$T/$name.uniscope"
+	timeout 120 "$U" run --exact=calls --append "$append" -d 100 -o "$T/$name.uniscope" "$@" "$elf" >"$T/out" 2>&1 &&
+		"$U" export -f counts "$T/$name.uniscope" 2>/dev/null >"$T/$name.counts" &&
+		"$U" trace report -n 0 --no-demangle --json "$T/$name.uniscope" >"$T/$name.json" || {
+		cat "$T/out"
+		return 1
+	}
+}
+
+# Recursion, tail calls, throws through frames, faults at first instructions; threads; interrupts.
+every_call() {
+	recorded "$@" && judge trace "$T/$1.counts" "$T/$1.json"
+}
+
+views() {
+	e=$T/exact-gcc-nofp.uniscope
+	"$U" report "$e" | grep -q ' exact_fib$' && "$U" annotate "$e" exact_fib >"$T/out" &&
+		"$U" trace graph "$e" | grep -q '^ *1  .* 17 ns  *app_main$\|    app_main$' &&
+		"$U" trace replay "$e" | grep -q '  exact_throw();' &&
+		"$U" export --calls -f folded "$e" >"$T/folded" && grep -q 'dive;dive;exact_throw 400$' "$T/folded" &&
+		"$U" report --html "$T/e.html" "$e" && "$U" export --calls -f chrome "$e" >"$T/chrome"
+}
+
+some_calls() {
+	recorded some exact-gcc-nofp rounds=2 --filter 'exact_*' && judge trace "$T/some.counts" "$T/some.json" 'exact_*' &&
+		recorded depth exact-gcc-nofp rounds=2 --depth 3 && grep -q '"function": "app_main"' "$T/depth.json" &&
+		! grep -q '"function": "exact_fib"' "$T/depth.json" || return 1
+	timeout 60 "$U" run --exact=calls --filter 'none_*' -q -o "$T/bad.uniscope" "$BUILD/lab/exact-gcc-nofp.elf" >"$T/out" 2>&1
+	refused $? "$T/out" 1 'no function whose name matches none_' && [ ! -e "$T/bad.uniscope" ]
+}
+
+# Its records too, byte for byte.
+repeats() {
+	recorded r1 idle-gcc-nofp 'secs=1 busy=1' --repeatable && recorded r2 idle-gcc-nofp 'secs=1 busy=1' --repeatable &&
+		cmp "$T/r1.uniscope/guest-0/events-vcpu0" "$T/r2.uniscope/guest-0/events-vcpu0" &&
+		cmp "$T/r1.json" "$T/r2.json" && [ "$(wc -c <"$T/r1.uniscope/guest-0/events-vcpu0")" -gt 1000000 ]
+}
+
+number_at() {
+	od -An -tu8 -j "$1" -N 8 "$T/hand.calls" | tr -d ' '
+}
+
+# Sub-buffers that the guest is ahead of its reader by: docs/formats/exact.md.
+is_ahead() { # AT-LEAST
+	at=$(number_at 24576)
+	[ $(($(number_at $((at / 65536 * 65536 + 80))) - $(number_at 4096))) -ge "$1" ]
+}
+
+is_near() {
+	! is_ahead 90
+}
+
+# A guest that somebody else has started; its reader stops, then dies.
+waits() {
+	elf=$BUILD/lab/exact-gcc-nofp.elf
+	option=$("$U" plugin --print "$T/hand" --mode calls "$elf") || return 1
+	# shellcheck disable=SC2086 # two words
+	"$SRC/lab/boot" --accel tcg --append 'rounds=100000000' --qmp "$T/qmp" --serial "file:$T/serial" "$elf" $option \
+		>"$T/boot" 2>&1 &
+	qemu=$!
+	wait_for 60 grep -q '^lab: running' "$T/serial" || return 1
+	"$U" plugin --read "$T/hand" --follow -o "$T/hand.uniscope" "$elf" >"$T/reader" 2>&1 &
+	reader=$!
+	wait_for 60 test -s "$T/hand.uniscope/guest-0/events-vcpu0" || return 1
+	kill -STOP $reader
+	wait_for 60 is_ahead 96 || return 1
+	for command in query-status stop cont; do
+		timeout 30 python3 "$SRC/tests/e2e/qmp.py" "$T/qmp" $command '{}' || return 1
+	done
+	is_ahead 96 && ! is_ahead 128 || return 1
+	kill -CONT $reader
+	wait_for 60 is_near || return 1
+	kill -STOP $reader
+	wait_for 60 is_ahead 96 || return 1
+	kill -9 $reader
+	wait $reader
+	wait_for 60 is_ahead 300 || return 1
+	# The dead reader's session can be read. A new reader has what the ring holds, and knows the gap.
+	"$U" trace report -n 0 "$T/hand.uniscope" | grep -q ' exact_node_1' || return 1
+	"$U" plugin --read "$T/hand" --follow -o "$T/more.uniscope" "$elf" >"$T/reader" 2>&1 &
+	reader=$!
+	wait_for 60 test -s "$T/more.uniscope/guest-0/events-vcpu0" || return 1
+	kill -9 $qemu
+	wait $qemu
+	qemu=
+	wait $reader || {
+		cat "$T/reader"
+		return 1
+	}
+	grep -q '^uniscope: [1-9][0-9]* are lost' "$T/reader" &&
+		"$U" trace report -n 0 "$T/more.uniscope" | grep '^events .* [1-9][0-9]* lost'
+}
+
+for app in exact-gcc-nofp:rounds=2 exact-clang-fp:rounds=2 threads-gcc-nofp:scale=1 'idle-gcc-nofp:secs=1 busy=1'; do
+	[ ! -e "$BUILD/lab/${app%%:*}.elf" ] || check "every call of ${app%%:*}" every_call "${app%%:*}" "${app%%:*}" "${app#*:}"
+done
+check 'all views of it' views
+check 'four vCPUs' every_call four exact-gcc-nofp rounds=2 --vcpus 4
+check '--filter and --depth' some_calls
+check 'the same trace again with --repeatable' repeats
+check 'the guest waits for its reader, and not for a dead one' waits
+finish
