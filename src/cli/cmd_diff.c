@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/strbuf.h"
 #include "app/cmd.h"
+#include "app/diff_exact.h"
 #include "app/diffing.h"
 #include "app/page.h"
 #include "app/symbols.h"
@@ -314,6 +315,59 @@ static int compare_sides(struct uni_diffing *x, const struct uni_diff_limits *li
 	return rc;
 }
 
+/* One session with exact counts on each side: its numbers are compared, unless something else is
+ * asked for. */
+static bool are_exact(void)
+{
+	const struct uni_diffing_side *side = o.args.side;
+
+	return o.args.of == NULL && o.args.per == NULL && side[UNI_BEFORE].nr == 1 &&
+	       side[UNI_AFTER].nr == 1 && uni_exact_diff_has(side[UNI_BEFORE].path[0]) &&
+	       uni_exact_diff_has(side[UNI_AFTER].path[0]);
+}
+
+static int judge_exact(const struct uni_exact_diff *d, int *status_ret, struct uni_err *err)
+{
+	bool failed = o.fail_if.items.nr == 0 && d->insns[1] > d->insns[0];
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < o.fail_if.items.nr; i++) {
+		bool holds = false;
+
+		rc = uni_exact_diff_judge(d, o.fail_if.items.v[i], &holds, err);
+		failed = failed || holds;
+	}
+	*status_ret = failed ? EXIT_SLOWER : UNI_EXIT_OK;
+	return rc;
+}
+
+static int compare_exact(int *status_ret, struct uni_err *err)
+{
+	struct uni_exact_diff d = { 0 };
+	struct uni_sink *out;
+	int rc;
+
+	if (o.print_tree || o.output != NULL)
+		return uni_err_set(err, UNI_EUSAGE,
+			"exact counts are compared by function: for a picture, `uniscope export "
+			"--before OLD -f svg NEW`");
+	rc = uni_exact_diff_open(o.args.side[UNI_BEFORE].path[0], o.args.side[UNI_AFTER].path[0],
+		o.args.src.build.naming.mangled, &d, err);
+	if (rc == 0)
+		rc = judge_exact(&d, status_ret, err);
+	if (rc == 0)
+		rc = uni_sink_open_file("-", &out, err);
+	if (rc == 0) {
+		if (o.json)
+			uni_exact_diff_json(&d, o.all, out);
+		else
+			uni_exact_diff_text(&d, o.max_rows, o.all, out);
+		rc = uni_sink_close(out, err);
+	}
+	uni_exact_diff_deinit(&d);
+	return rc;
+}
+
 static int run_diff(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_diff_limits limits;
@@ -324,6 +378,10 @@ static int run_diff(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		rc = check_limits(err);
 	if (rc == 0)
 		rc = check_outputs(err);
+	if (rc == 0 && are_exact()) {
+		rc = compare_exact(&status, err);
+		return rc == 0 ? status : uni_exit_of(rc);
+	}
 	limits = (struct uni_diff_limits){ .threshold = o.threshold / 100,
 		.tolerance = o.tolerance / 100 };
 	if (rc == 0)

@@ -193,6 +193,22 @@ counts_alone() {
 	judge modes "$T/tree.counts" "$T/counts.counts"
 }
 
+# One turn more of the graph: `diff` has each difference, as a fact.
+differs() {
+	counted more "$BUILD/lab/exact-gcc-nofp.elf" rounds=3 --repeatable --machine microvm &&
+		"$U" export -f counts "$T/more.uniscope" >"$T/more.counts" || return 1
+	"$U" diff --json "$T/tree.uniscope" "$T/more.uniscope" >"$T/diff.json"
+	[ $? -eq 4 ] && judge diff "$T/tree.counts" "$T/more.counts" "$T/diff.json" &&
+		/usr/bin/python3 "$SRC/tests/e2e/schema.py" --file exact-diff "$SRC" "$T/diff.json" || return 1
+	"$U" diff "$T/more.uniscope" "$T/tree.uniscope" >"$T/out" && grep -q '^fewer instructions: -' "$T/out" &&
+		"$U" diff "$T/tree.uniscope" "$T/tree.uniscope" | grep -q '^the same' &&
+		"$U" diff --fail-if 'total +50%' --fail-if 'function * +50pp' "$T/tree.uniscope" "$T/more.uniscope" >"$T/out" || return 1
+	"$U" diff --fail-if 'total +0.0000001%' "$T/tree.uniscope" "$T/more.uniscope" >"$T/out"
+	[ $? -eq 4 ] || return 1
+	"$U" diff --tree "$T/tree.uniscope" "$T/more.uniscope" >"$T/out" 2>&1
+	refused $? "$T/out" 2 'exact counts are compared by function'
+}
+
 # Each thread's frames stay its own: 400 turns of each, known instructions, nothing that does not match.
 threads() {
 	counted t "$BUILD/lab/threads-gcc-nofp.elf" scale=1 && "$U" export -f folded "$T/t.uniscope" \
@@ -324,6 +340,7 @@ check 'calls, as the guest counts them' calls
 check 'the same lines as gcov' as_gcov
 check 'system calls' system_calls
 check 'counts alone' counts_alone
+check 'diff says what changed, not how likely' differs
 check 'a guest that something else starts' by_hand
 check 'from one function to another' parts
 check 'threads by their stacks' threads
@@ -338,5 +355,5 @@ check 'QEMU is killed' killed
 check '--repeatable without --exact' refuses 'need --exact' --repeatable \
 	"$BUILD/lab/exact-gcc-nofp.elf"
 check '--exact with KVM' refuses 'needs TCG' --exact --accel kvm "$BUILD/lab/exact-gcc-nofp.elf"
-check 'an unknown kind' refuses 'tree or counts' --exact=all "$BUILD/lab/exact-gcc-nofp.elf"
+check 'an unknown kind' refuses 'tree, counts or calls' --exact=all "$BUILD/lab/exact-gcc-nofp.elf"
 finish

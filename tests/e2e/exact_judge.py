@@ -8,6 +8,7 @@ exact_judge.py callgrind REPORT CALLGRIND EXPORT  valgrind, of the same function
 exact_judge.py annotated ELF NATIVE CALLGRIND JSON...  executions of each instruction, by valgrind; the code, by objdump
 exact_judge.py calls COUNTS CONSOLE        calls as the guest has counted them, and by arithmetic
 exact_judge.py trace COUNTS REPORT [GLOB]  `trace report --json` of recorded calls: those of the counts, with their instructions
+exact_judge.py diff BEFORE AFTER DIFF      `diff --json` against the counts of both sides
 exact_judge.py modes TREE COUNTS          --exact=counts against --exact=tree, which counts by other means
 exact_judge.py parts MIDDLE BEFORE REPORT  between fib and ack, and before main
 exact_judge.py lines INFO GCOV             lines of lcov's format against gcov's text
@@ -279,6 +280,20 @@ def trace(counts, report, glob='*'):
     return bad or not chosen
 
 
+def diff(before, after, result):
+    def of(path):
+        with open(path) as f:
+            return {f['name']: (f['instructions'], f['calls']) for f in json.load(f)['functions']}
+    old, new = of(before), of(after)
+    with open(result) as f:
+        data = json.load(f)
+    changed = {n: (*old.get(n, (0, 0)), *new.get(n, (0, 0))) for n in {**old, **new} if old.get(n) != new.get(n)}
+    have = {f['name']: tuple(f[k] for k in ('instructions_before', 'calls_before', 'instructions_after', 'calls_after'))
+            for f in data['functions']}
+    return same('functions', have, changed) + same('total', data['instructions_after'] - data['instructions_before'],
+                                                   sum(n[0] for n in new.values()) - sum(o[0] for o in old.values())) or not changed
+
+
 def modes(tree, counts):
     a, b = (json.load(open(path)) for path in (tree, counts))
     bad = same('instructions', b['instructions'], a['instructions'])
@@ -333,4 +348,4 @@ def lines(info, gcov):
 
 if __name__ == '__main__':
     sys.exit(1 if {'known': known, 'callgrind': callgrind, 'annotated': annotated, 'calls': calls, 'lines': lines,
-                'modes': modes, 'blocks': blocks, 'quarters': quarters, 'basic': basic, 'parts': parts, 'trace': trace}[sys.argv[1]](*sys.argv[2:]) else 0)
+                'modes': modes, 'blocks': blocks, 'quarters': quarters, 'basic': basic, 'parts': parts, 'trace': trace, 'diff': diff}[sys.argv[1]](*sys.argv[2:]) else 0)
