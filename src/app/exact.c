@@ -25,6 +25,10 @@
 #define BUSY_NS	 (1 * UNI_NSEC_PER_MSEC)
 #define CALLS_NS (10 * UNI_NSEC_PER_MSEC)
 
+/* Looks at a file that QEMU writes. */
+#define TRIES  50
+#define TRY_NS (10 * UNI_NSEC_PER_MSEC)
+
 struct run {
 	const struct uni_exact_args *args;
 	struct uni_image *image;
@@ -418,6 +422,20 @@ static int follow_qemu(struct run *run, struct uni_err *err)
 	return rc;
 }
 
+/* QEMU may be writing: what does not fit together now will a moment later. */
+static int take_counts(const struct run *run, struct uni_exact **ret, struct uni_err *err)
+{
+	const struct timespec nap = uni_ns_timespec(TRY_NS);
+	int rc = uni_exact_take(run->counts, ret, err);
+
+	for (int i = 1; rc == -UNI_EFORMAT && i < TRIES; i++) {
+		(void)nanosleep(&nap, NULL);
+		*err = (struct uni_err){ 0 };
+		rc = uni_exact_take(run->counts, ret, err);
+	}
+	return rc;
+}
+
 int uni_exact_read(const struct uni_exact_args *args, const char *counts, struct uni_err *err)
 {
 	struct uni_exact_args own = *args;
@@ -428,7 +446,7 @@ int uni_exact_read(const struct uni_exact_args *args, const char *counts, struct
 	if (rc == 0)
 		rc = load_image(&run, err);
 	if (rc == 0)
-		rc = uni_exact_take(run.counts, &e, err);
+		rc = take_counts(&run, &e, err);
 	if (rc == 0 && uni_exact_mode(e) == UNI_EXACT_TRACE) {
 		own.mode = UNI_EXACT_TRACE;
 		rc = begin_session(&run, uni_exact_nr_vcpus(e), err);
@@ -437,7 +455,7 @@ int uni_exact_read(const struct uni_exact_args *args, const char *counts, struct
 		uni_exact_destroy(e);
 		e = NULL;
 		if (rc == 0)
-			rc = uni_exact_take(run.counts, &e, err);
+			rc = take_counts(&run, &e, err);
 	}
 	if (rc == 0) {
 		(void)snprintf(run.end, sizeof(run.end), "%s",
