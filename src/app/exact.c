@@ -422,13 +422,19 @@ static int follow_qemu(struct run *run, struct uni_err *err)
 	return rc;
 }
 
+/* A reader that follows QEMU may come before it. */
+static bool is_missing(const struct run *run, int rc)
+{
+	return rc != 0 && run->args->follow && access(run->counts, F_OK) != 0;
+}
+
 /* QEMU may be writing: what does not fit together now will a moment later. */
 static int take_counts(const struct run *run, struct uni_exact **ret, struct uni_err *err)
 {
 	const struct timespec nap = uni_ns_timespec(TRY_NS);
 	int rc = uni_exact_take(run->counts, ret, err);
 
-	for (int i = 1; rc == -UNI_EFORMAT && i < TRIES; i++) {
+	for (int i = 1; is_missing(run, rc) || (rc == -UNI_EFORMAT && i < TRIES); i++) {
 		(void)nanosleep(&nap, NULL);
 		*err = (struct uni_err){ 0 };
 		rc = uni_exact_take(run->counts, ret, err);

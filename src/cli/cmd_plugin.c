@@ -34,8 +34,8 @@ static const struct uni_opt *list_plugin_options(void)
 			"with --mode calls: record no calls deeper than N (default 0: all)", NULL,
 			NULL },
 		{ 0, "follow", UNI_OPT_FLAG, &o.follow, NULL,
-			"with --read: take calls until QEMU ends, or Ctrl-C; QEMU waits while it "
-			"is ahead",
+			"with --read: wait for QEMU, then take calls until it ends, or Ctrl-C; the "
+			"guest waits while it is ahead",
 			NULL, NULL },
 		{ 'o', "output", UNI_OPT_OUTPUT, &o.rec.output, "NAME",
 			"with --read: session folder to write", "FILE", NULL },

@@ -8,8 +8,8 @@ case $U in
 /*) ;;
 *) U=$PWD/$U ;;
 esac
-qemu=
-trap '[ -z "$qemu" ] || kill -9 "$qemu" 2>/dev/null; end_guest; rm -rf "$T"' EXIT
+qemu='' reader=''
+trap 'for p in $qemu $reader; do kill -9 "$p" 2>/dev/null; done; end_guest; rm -rf "$T"' EXIT
 
 judge() {
 	python3 "$SRC/tests/e2e/exact_judge.py" "$@"
@@ -75,13 +75,13 @@ is_near() {
 waits() {
 	elf=$BUILD/lab/exact-gcc-nofp.elf
 	option=$("$U" plugin --print "$T/hand" --mode calls "$elf") || return 1
+	"$U" plugin --read "$T/hand" --follow -o "$T/hand.uniscope" "$elf" >"$T/reader" 2>&1 &
+	reader=$!
 	# shellcheck disable=SC2086 # two words
 	"$SRC/lab/boot" --accel tcg --append 'rounds=100000000' --qmp "$T/qmp" --serial "file:$T/serial" "$elf" $option \
 		>"$T/boot" 2>&1 &
 	qemu=$!
 	wait_for 60 grep -q '^lab: running' "$T/serial" || return 1
-	"$U" plugin --read "$T/hand" --follow -o "$T/hand.uniscope" "$elf" >"$T/reader" 2>&1 &
-	reader=$!
 	wait_for 60 test -s "$T/hand.uniscope/guest-0/events-vcpu0" || return 1
 	kill -STOP $reader
 	wait_for 60 is_ahead 96 || return 1
@@ -97,7 +97,8 @@ waits() {
 	wait $reader
 	wait_for 60 is_ahead 300 || return 1
 	# The dead reader's session can be read. A new reader has what the ring holds, and knows the gap.
-	"$U" trace report -n 0 "$T/hand.uniscope" | grep -q ' exact_node_1' || return 1
+	"$U" trace report -n 0 "$T/hand.uniscope" >"$T/out" && grep -q ' exact_node_1' "$T/out" &&
+		grep -q '^events .* 0 lost' "$T/out" && grep -q ' lab_entry ' "$T/out" || return 1
 	"$U" plugin --read "$T/hand" --follow -o "$T/more.uniscope" "$elf" >"$T/reader" 2>&1 &
 	reader=$!
 	wait_for 60 test -s "$T/more.uniscope/guest-0/events-vcpu0" || return 1
@@ -108,6 +109,7 @@ waits() {
 		cat "$T/reader"
 		return 1
 	}
+	reader=
 	grep -q '^uniscope: [1-9][0-9]* are lost' "$T/reader" &&
 		"$U" trace report -n 0 "$T/more.uniscope" | grep '^events .* [1-9][0-9]* lost'
 }
