@@ -12,7 +12,7 @@ demo="qemu-system-x86"
 test="libcmocka-dev lld clang-format clang-tidy cppcheck libclang-rt-14-dev git babeltrace2
 	chromium gdb strace linux-libc-dev procps util-linux bpftool libcap2-bin
 	protobuf-compiler valgrind uftrace curl wget g++ rustc elfutils llvm qemu-system-arm gcc-aarch64-linux-gnu
-	ocaml-nox ocaml-findlib liblwt-ocaml-dev mmdebstrap debhelper
+	ocaml-nox ocaml-findlib ocaml-dune liblwt-ocaml-dev mmdebstrap debhelper
 	lintian zsh fish linux-perf python3-jsonschema"
 # For the labs of Xen and of KVM hosts: Debian 12 on amd64 has these. Without them their tests skip.
 xen="xen-utils-4.17 xenstore-utils libxen-dev linux-image-amd64 busybox cpio kmod seabios xz-utils"

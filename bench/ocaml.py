@@ -17,8 +17,10 @@ def ocaml(args):
         port = f"{ROOT}/guest/ports/ocaml"
         for name in (*(f"{port}/{n}" for n in os.listdir(port)), f"{ROOT}/bench/ocaml_promises.ml"):
             shutil.copy(name, place)
-        subprocess.run([find, "ocamlopt", "-thread", "-package", "lwt.unix", "-linkpkg", "mprof_stubs.c", "mProf.mli",
-                        "mProf.ml", "mProf_unix.mli", "mProf_unix.ml", "ocaml_promises.ml", "-o", "bench"],
+        shutil.move(f"{place}/main_loop.unix.ml", f"{place}/main_loop.ml")
+        subprocess.run([find, "ocamlopt", "-thread", "-package", "lwt.unix", "-linkpkg", "mprof_stubs.c",
+                        "mprof_unix_stubs.c", "main_loop.ml", "mProf.mli", "mProf.ml", "mProf_unix.mli",
+                        "mProf_unix.ml", "ocaml_promises.ml", "-o", "bench"],
                        cwd=place, check=True)
         for nr in (1000, 10000, 100000):
             us = {True: [], False: []}

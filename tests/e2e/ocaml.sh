@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # ocaml.sh UNISCOPE SRCROOT: guest/ports/ocaml in a Unix process on Debian's Lwt. The lost wake-up is found in
-# what a program wrote, and is not there in the good run; off, it writes nothing. TAP.
+# what a program wrote, and is not there in the good run; off, it writes nothing. With dune, as a package. TAP.
 set -u
 U=$1 SRC=$2
 case $U in
@@ -9,12 +9,14 @@ case $U in
 *) U=$PWD/$U ;;
 esac
 . "$SRC/tests/support/can.sh"
-command -v ocamlfind >/dev/null && ocamlfind query lwt.unix >/dev/null 2>&1 ||
-	absent 'ocaml-findlib or liblwt-ocaml-dev is not installed'
+command -v ocamlfind >/dev/null && command -v dune >/dev/null && ocamlfind query lwt.unix >/dev/null 2>&1 ||
+	absent 'ocaml-findlib, ocaml-dune or liblwt-ocaml-dev is not installed'
 T=$(mktemp -d) || exit 1
 trap 'rm -rf "$T"' EXIT
 trap 'exit 130' INT TERM
-cp "$SRC"/guest/ports/ocaml/m* "$SRC"/tests/e2e/ocaml_*.ml "$T" && cd "$T" || exit 1
+cp "$SRC"/guest/ports/ocaml/m* "$SRC"/tests/e2e/ocaml_*.ml "$T" && cd "$T" && mv main_loop.unix.ml main_loop.ml ||
+	exit 1
+port='mprof_stubs.c mprof_unix_stubs.c main_loop.ml mProf.mli mProf.ml mProf_unix.mli mProf_unix.ml'
 n=0
 
 check() { # WHAT COMMAND...
@@ -29,8 +31,8 @@ check() { # WHAT COMMAND...
 }
 
 build() { # OUTPUT COMPILER [OPTIONS]
-	ocamlfind "$2" -thread -package lwt.unix -linkpkg $3 mprof_stubs.c mProf.mli mProf.ml mProf_unix.mli \
-		mProf_unix.ml ocaml_arp.ml -o "$1" >built 2>&1 && [ ! -s built ] || { cat built; return 1; }
+	ocamlfind "$2" -thread -package lwt.unix -linkpkg $3 $port ocaml_arp.ml -o "$1" >built 2>&1 &&
+		[ ! -s built ] || { cat built; return 1; }
 }
 
 bad() { # PROGRAM
@@ -70,8 +72,8 @@ books() { # of the good run, to the event
 
 # A loop that needs tail calls would not fit that stack.
 wakes() {
-	ocamlfind ocamlopt -thread -package lwt.unix -linkpkg mprof_stubs.c mProf.mli mProf.ml mProf_unix.mli \
-		mProf_unix.ml ocaml_wakes.ml -o wakes && (ulimit -s 1024; timeout 60 ./wakes wakes.ctf) &&
+	ocamlfind ocamlopt -thread -package lwt.unix -linkpkg $port ocaml_wakes.ml -o wakes &&
+		(ulimit -s 1024; timeout 60 ./wakes wakes.ctf) &&
 		"$U" trace findings wakes.ctf --busy 60000 --json >json && python3 - <<-'EOF'
 		import json
 		m = json.load(open("json"))
@@ -93,8 +95,8 @@ wakes() {
 }
 
 many() {
-	ocamlfind ocamlopt -thread -package lwt.unix -linkpkg mprof_stubs.c mProf.mli mProf.ml mProf_unix.mli \
-		mProf_unix.ml ocaml_many.ml -o many && timeout 120 ./many many.ctf &&
+	ocamlfind ocamlopt -thread -package lwt.unix -linkpkg $port ocaml_many.ml -o many &&
+		timeout 120 ./many many.ctf &&
 		"$U" trace findings many.ctf --busy 60000 --json >json && python3 - <<-'EOF'
 		import collections, json
 		m = json.load(open("json"))
@@ -142,9 +144,8 @@ wraps() {
 		  ignore w;
 		  MProf.Trace.Control.stop log
 	EOF
-	ocamlfind ocamlopt -thread -package lwt.unix -linkpkg mprof_stubs.c mProf.mli mProf.ml mProf_unix.mli \
-		mProf_unix.ml wrap.ml -o wrap && timeout 60 ./wrap && "$U" trace findings wrap.ctf --json >json 2>err ||
-		return 1
+	ocamlfind ocamlopt -thread -package lwt.unix -linkpkg $port wrap.ml -o wrap && timeout 60 ./wrap &&
+		"$U" trace findings wrap.ctf --json >json 2>err || return 1
 	grep -q 'events are missing in 1 place' err || { cat err; return 1; }
 	python3 - <<-'EOF'
 		import json
@@ -153,48 +154,72 @@ wraps() {
 	EOF
 }
 
-# Into the tracer's rings instead, as a unikernel would; read from the running process.
-ring() {
-	cat >ring_init.c <<-'EOF'
-		#include <caml/mlvalues.h>
-		#include "uniscope/trace.h"
-		static unsigned char memory[4 << 20];
-		value arp_ring_init(value unit)
+# As a package: it is installed, a fresh project names it, and the ring lies in the program. Read from the running
+# process. A C file plays the clock of Solo5's bindings, at half speed.
+package() {
+	mkdir tree fresh && cp -r "$SRC"/dune "$SRC"/dune-project "$SRC"/uniscope-mprof.opam "$SRC"/guest "$SRC"/include tree &&
+		(cd tree && dune build -p uniscope-mprof && dune install --prefix "$T/there" uniscope-mprof) >built 2>&1 &&
+		! grep -i warning built || { cat built; return 1; }
+	echo '(lang dune 2.9)' >fresh/dune-project
+	cp ocaml_arp.ml fresh/app.ml
+	cat >fresh/dune <<-'EOF'
+		(executable
+		 (name app)
+		 (foreign_stubs (language c) (names clock))
+		 (libraries uniscope-mprof uniscope-mprof.unix lwt.unix))
+	EOF
+	cat >fresh/clock.c <<-'EOF'
+		#include <stdint.h>
+		#include <time.h>
+		uint64_t solo5_clock_monotonic(void);
+		uint64_t solo5_clock_monotonic(void)
 		{
-			(void)unit;
-			return Val_bool(uni_trace_init(memory, sizeof(memory), 1, 0, UNI_TRACE_OVERWRITE, 0) == 0);
+			struct timespec t;
+			(void)clock_gettime(CLOCK_MONOTONIC, &t);
+			return ((uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec) / 2;
 		}
 	EOF
-	{
-		echo 'external ring_init : unit -> bool = "arp_ring_init"'
-		echo 'let () = assert (ring_init ())'
-		cat ocaml_arp.ml
-	} >arp_ring.ml
-	for f in ring.c promise.c x86_64/machine.c x86_64/hooks.S; do
-		cc -c -O2 -g -ffreestanding -fno-stack-protector -fno-pic -mgeneral-regs-only -I"$SRC/include" \
-			-I"$SRC/guest" -I"$SRC/guest/x86_64" "$SRC/guest/$f" -o "g_$(basename "$f").o" || return 1
-	done
-	ocamlfind ocamlopt -thread -package lwt.unix -linkpkg -ccopt "-no-pie -DUNI_MPROF_RING -I$SRC/include" \
-		g_*.o ring_init.c mprof_stubs.c mProf.mli mProf.ml mProf_unix.mli mProf_unix.ml arp_ring.ml \
-		-o arp_ring || return 1
-	mkfifo in && exec 9<>in
+	(cd fresh && OCAMLPATH="$T/there/lib" dune build ./app.exe) && cp fresh/_build/default/app.exe app
+}
+
+waits_for_input() { # PROGRAM: bad, into the ring; its pid is in $program
+	rm -f in
+	mkfifo in && exec 9<>in || return 1
 	: >said
-	./arp_ring bad ring <in >said 2>&1 &
+	"./$1" bad ring <in >said 2>&1 &
 	program=$!
-	for _ in $(seq 600); do
-		grep -q done said && break
-		kill -0 $program 2>/dev/null || break
+	until grep -q done said; do
+		kill -0 $program 2>/dev/null || { cat said; return 1; }
 		sleep 0.1
 	done
-	cat said
-	timeout 60 "$U" trace dump "proc:pid=$program" -e arp_ring -q -w - >stream
-	status=$?
-	echo >&9
-	wait $program && [ $status -eq 0 ] || return 1
-	"$U" trace findings - --busy 60000 <stream >found || return 1
+}
+
+has_lost_wakeup() { # TRACE
+	"$U" trace findings "$1" --busy 60000 >found || return 1
 	for words in '^lost wake-up: tcp waits for arp reply' '^never resolved: tcp connection'; do
 		grep -q "$words" found || { cat found; return 1; }
 	done
+}
+
+ring() {
+	waits_for_input app || return 1
+	timeout 60 "$U" trace dump "proc:pid=$program" -e app -o ring.uniscope >dumped 2>&1
+	status=$?
+	echo >&9
+	wait $program && [ $status -eq 0 ] || { cat dumped; return 1; }
+	has_lost_wakeup ring.uniscope || return 1
+	"$U" trace findings ring.uniscope --json >json && python3 - <<-'EOF'
+		import json
+		m = json.load(open("json"))
+		name = {p: text for p, _, text in reversed(m["labels"])}
+		sleeps = [w for w in m["waits"] if name[w[0]] == "httpd"]
+		assert [name[w[1]] for w in sleeps] == ["sleep 1000 us"] * 20, sleeps
+		assert all(w[4] - w[3] > 500000 for w in sleeps), sleeps
+		assert {"hiatus", "gc"} <= {p[0] for p in m["pauses"]}, m["pauses"]
+		trace = json.load(open("ring.uniscope/session.json"))["guests"][0]["trace"]
+		twice = trace["tsc_hz"] / trace["cpus"][0]["clock"]["hz"]
+		assert 1.8 < twice < 2.2, trace
+	EOF
 }
 
 check 'it builds without a word' build arp ocamlopt '-ccopt -Wall -ccopt -Wextra'
@@ -209,6 +234,7 @@ check 'the same is found' bad arp.byte
 check 'and the good run has none' good arp.byte
 check 'a full buffer keeps what is newest' wraps
 if [ "$(uname -m)" = x86_64 ]; then
-	check 'into the rings of the tracer' ring
+	check 'it is a package' package
+	check 'into the ring that it brings' ring
 fi
 echo "1..$n"

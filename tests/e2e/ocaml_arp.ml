@@ -8,7 +8,7 @@ open Traced
 let bad = Sys.argv.(1) = "bad"
 let place = Sys.argv.(2)
 let off = Array.length Sys.argv > 3
-let log = if place <> "ring" then Some (MProf_unix.start place) else (Trace.Control.start_ring (); None)
+let log = if place <> "ring" then Some (MProf_unix.start place) else (start (); None)
 let () = if off then Option.iter Trace.Control.stop log
 
 let arp_reply : string Lwt_condition.t = Trace.named_condition "arp reply"
@@ -40,11 +40,13 @@ let tcp () =
   Lwt.wakeup_later set_connected ();
   Lwt.return_unit
 
+let sleep_ns = sleep_ns_by (fun ns -> Lwt_unix.sleep (Int64.to_float ns /. 1e9))
+
 let httpd () =
   let rec serve n =
     if n = 0 then Lwt.return_unit
     else
-      Lwt_unix.sleep 0.001 >>= fun () ->
+      sleep_ns 1_000_000L >>= fun () ->
       Counter.increase requests 1;
       serve (n - 1)
   in

@@ -18,6 +18,7 @@ type stone
 external stone : unit -> stone = "uni_mprof_stone"
 external has_moved : stone -> bool = "uni_mprof_has_moved" [@@noalloc]
 external has_ring : unit -> bool = "uni_mprof_has_ring" [@@noalloc]
+external ring_memory : int -> bool = "uni_mprof_ring_memory" [@@noalloc]
 external ring_on : bool -> unit = "uni_mprof_ring_on" [@@noalloc]
 external ring_event : int -> int -> int -> int -> string -> unit = "uni_mprof_ring" [@@noalloc]
 
@@ -263,6 +264,21 @@ module Trace = struct
   let note_gc seconds = event gc_id ~number:(int_of_float (seconds *. 1e9))
   let () = Callback.register "MProf.Trace.note_gc" note_gc
 
+  (* What waits for nothing, because somebody has paused only, is not told. *)
+  let idle = ref false
+
+  let enter () =
+    if on () && Lwt.paused_count () = 0 then (
+      idle := !sink == Ring;
+      note_hiatus Wait_for_work)
+
+  let leave () =
+    if !idle then (
+      idle := false;
+      note_resume ())
+
+  let hook_main_loop = lazy (Main_loop.hook ~enter ~leave)
+
   type log_buffer = buffer
   type timestamper = log_buffer -> int -> unit
 
@@ -272,6 +288,8 @@ module Trace = struct
     let make buffer stamp = Buffer { log = log_open buffer; buffer; stamp }
 
     let begin_at place =
+      Lazy.force hook_main_loop;
+      idle := false;
       List.iter reset [ known; resolvers ];
       running := nobody;
       interrupted := None;
@@ -301,6 +319,10 @@ module Trace = struct
   end
 end
 
+let start ?(size = 4 lsl 20) () =
+  if not (ring_memory size) then failwith "MProf.start: there is no memory for the ring";
+  Trace.Control.start_ring ()
+
 module Counter = struct
   type t = { name : string; mutable value : int }
 
@@ -328,6 +350,16 @@ module Traced = struct
       remember known p id;
       switch_to before;
       p
+
+  let named text p =
+    if not (on () && Lwt.is_sleeping p) then p
+    else
+      let id = created type_wait text in
+      let p = telling_end id p in
+      remember known p id;
+      p
+
+  let sleep_ns_by sleep ns = named (Printf.sprintf "sleep %Ld us" (Int64.div ns 1000L)) (sleep ns)
 
   (* What goes on when p has ended is of the thread that runs now. If that slept it is woken in the midst
      of somebody else, who goes on when it sleeps again or has told its end. If not it is one loop

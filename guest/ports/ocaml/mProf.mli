@@ -6,6 +6,12 @@
     While nothing is recorded every function does nothing, or what Lwt does. Otherwise events are told
     of what is named here, and, with {!Traced}, of who waits for it. *)
 
+val start : ?size:int -> unit -> unit
+(** Events are kept from now on in memory of that size, 4 MiB unless told otherwise: the newest ones.
+    [uniscope trace dump], [record] and their like read them there from outside. Lwt's main loop says
+    when it waits for work.
+    @raise Failure if there is no memory, or no tracer in this program. *)
+
 module Trace : sig
   val label : string -> unit
   (** Names the thread that runs (see {!Traced.thread}). *)
@@ -79,6 +85,12 @@ module Traced : sig
   val ( >>= ) : 'a Lwt.t -> ('a -> 'b Lwt.t) -> 'b Lwt.t
   val map : ('a -> 'b) -> 'a Lwt.t -> 'b Lwt.t
   val ( >|= ) : 'a Lwt.t -> ('a -> 'b) -> 'b Lwt.t
+
+  val named : string -> 'a Lwt.t -> 'a Lwt.t
+  (** This promise has a name: who binds it waits for that. *)
+
+  val sleep_ns_by : (int64 -> unit Lwt.t) -> int64 -> unit Lwt.t
+  (** [let sleep_ns = sleep_ns_by Time.sleep_ns] names each sleep by its length. *)
 
   (** Who resolves what {!Trace} has named is told when it does so; as in Lwt otherwise. *)
   module Lwt : sig

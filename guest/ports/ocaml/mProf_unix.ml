@@ -10,13 +10,7 @@ let mmap_buffer ~size path =
       Bigarray.array1_of_genarray
         (Unix.map_file fd Bigarray.char Bigarray.c_layout true [| size |]))
 
-let hooked = ref false
-
 let start ?(size = 1_000_000) path =
   let log = MProf.Trace.Control.make (mmap_buffer ~size path) timestamper in
-  if not !hooked then (
-    hooked := true;
-    ignore
-      (Lwt_main.Enter_iter_hooks.add_last (fun () -> MProf.Trace.note_hiatus MProf.Trace.Wait_for_work)));
   MProf.Trace.Control.start log;
   log

@@ -9,8 +9,8 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define CAML_NAME_SPACE
 #include <caml/alloc.h>
@@ -182,16 +182,6 @@ value uni_mprof_commit_bytecode(value *argv, int argc)
 	return uni_mprof_commit(argv[0], argv[1], argv[2], argv[3], argv[4], argv[5], argv[6]);
 }
 
-value uni_mprof_stamp(value buffer, value at)
-{
-	struct timespec t;
-	uint8_t *p = Caml_ba_data_val(buffer);
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	(void)put(p + Long_val(at), (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec, 8);
-	return Val_unit;
-}
-
 /* The place where the event lies now. */
 value uni_mprof_place(value v)
 {
@@ -222,8 +212,61 @@ value uni_mprof_has_ring(value unit)
 	return Val_true;
 }
 
+/* Keeps what is there, if the program has called uni_trace_init() itself. */
+value uni_mprof_ring_memory(value size)
+{
+	uint64_t bytes = (uint64_t)Long_val(size);
+	void *memory;
+
+	if (uni_trace_head.nr_cpus != 0)
+		return Val_true;
+	memory = malloc(bytes);
+	if (memory == NULL)
+		return Val_false;
+	memset(memory, 0, bytes); /* the reader can reach all of it */
+	if (uni_trace_init(memory, bytes, 1, NULL, UNI_TRACE_OVERWRITE, 0) == 0)
+		return Val_true;
+	free(memory);
+	return Val_false;
+}
+
+/* Solo5's; other programs have none. */
+uint64_t solo5_clock_monotonic(void) __attribute__((weak));
+
+static uint64_t ticks(void)
+{
+	uint32_t lo, hi;
+
+	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
+	return (uint64_t)hi << 32 | lo;
+}
+
+/*
+ * A host may not know the frequency of this guest's counter (Xen). So it is measured from the first
+ * call on, each time that twice as much has passed.
+ */
+static void measure_rate(void)
+{
+	static uint64_t from_ns, from, wait_ns = 10000000;
+	uint64_t ns, now;
+
+	if (!solo5_clock_monotonic)
+		return;
+	ns = solo5_clock_monotonic();
+	now = ticks();
+	if (from == 0) {
+		from_ns = ns;
+		from = now;
+	} else if (ns - from_ns >= wait_ns) {
+		wait_ns = 2 * (ns - from_ns);
+		uni_trace_head.tsc_hz =
+			(uint64_t)((double)(now - from) * 1e9 / (double)(ns - from_ns));
+	}
+}
+
 value uni_mprof_ring_on(value on)
 {
+	measure_rate();
 	uni_trace_head.control.promises = Bool_val(on);
 	return Val_unit;
 }
@@ -241,6 +284,9 @@ value uni_mprof_ring(value id, value a, value b, value number, value text)
 		uni_promise_word(kind, 0);
 		break;
 	case UNI_PROMISE_HIATUS:
+		measure_rate();
+		uni_promise_word(kind, (uint64_t)Long_val(number));
+		break;
 	case UNI_PROMISE_RESUME:
 		uni_promise_word(kind, (uint64_t)Long_val(number));
 		break;
@@ -271,6 +317,12 @@ value uni_mprof_has_ring(value unit)
 {
 	(void)unit;
 	return Val_false;
+}
+
+value uni_mprof_ring_memory(value size)
+{
+	(void)size;
+	return Val_true; /* start_ring() tells that there is none */
 }
 
 value uni_mprof_ring_on(value on)

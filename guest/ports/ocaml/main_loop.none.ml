@@ -1,0 +1,3 @@
+(* SPDX-License-Identifier: BSD-2-Clause *)
+
+let hook ~enter:_ ~leave:_ = ()
