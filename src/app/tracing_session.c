@@ -135,12 +135,27 @@ static int begin_trace_session(struct run *r, const char *path, struct uni_err *
 	return 0;
 }
 
+/* Only threads are asked for, and the guest tells of them already. Then its rings hold how they
+ * came to wait, and nothing is changed in it. A guest's own table says better which are open. */
+static bool tells_already(const struct run *r)
+{
+	const struct uni_trace_choice *c = r->s->choice != NULL ? &r->s->choice->c : NULL;
+	struct uni_trace_control control;
+
+	return c != NULL && uni_trace_choice_is_threads(c) && r->s->watcher == NULL &&
+	       !uni_ring_info(uni_tracer_ring(r->t->tracer))->keeps_promises &&
+	       uni_tracer_control(r->t->tracer, &control) == 0 &&
+	       (control.promises & UNI_TRACE_PROMISES_TELL) != 0;
+}
+
 static int switch_on(struct run *r, struct uni_err *err)
 {
 	int rc;
 
 	if (r->s->choice == NULL)
 		return 0;
+	if (r->cfg.held)
+		return uni_tracer_newest(r->t->tracer, err);
 	rc = uni_tracer_set(r->t->tracer, &r->s->choice->c, &r->done, err);
 	r->on = rc == 0;
 	if (rc == 0 && !r->s->quiet)
@@ -171,8 +186,10 @@ static void mark_end(struct run *r)
 
 static int stream_calls(struct run *r, struct uni_err *err)
 {
-	int rc = uni_trecord_begin(&r->cfg, err);
+	int rc;
 
+	r->cfg.held = tells_already(r);
+	rc = uni_trecord_begin(&r->cfg, err);
 	if (rc == 0)
 		rc = switch_on(r, err);
 	if (rc == 0)

@@ -164,9 +164,9 @@ static int take_open(const struct uni_trecord_cfg *cfg)
 int uni_trecord_begin(const struct uni_trecord_cfg *cfg, struct uni_err *err)
 {
 	struct uni_ring *ring = uni_tracer_ring(cfg->tracer);
-	uint64_t words[UNI_RING_CPUS_MAX];
+	uint64_t words[UNI_RING_CPUS_MAX] = { 0 };
 
-	for (uint32_t i = 0; i < nr_cpus(cfg); i++) {
+	for (uint32_t i = 0; !cfg->held && i < nr_cpus(cfg); i++) {
 		struct uni_ring_now now;
 		int rc = uni_ring_skip(ring, i, &now);
 

@@ -41,6 +41,7 @@ struct uni_trecord_cfg {
 	struct uni_tnames *names; /* NULL: its threads are not known */
 	bool promises;		  /* promises that are open at the beginning are recorded, too */
 	struct uni_topen_namer namer; /* where names and promises are set */
+	bool held;		      /* the stream begins with what the rings hold already */
 	uint64_t names_each_ns;	      /* look for threads that came meanwhile so often; 0: never */
 	/* Names were taken, but for those of the end; the guest runs. May be NULL. */
 	void (*on_names)(void *ctx);
@@ -60,7 +61,7 @@ enum uni_trecord_end {
 	UNI_TRECORD_GONE, /* the guest ended, and its last records are lost */
 };
 
-/* Before tracing is switched on: the stream begins with records from now on. */
+/* Before tracing is switched on: the stream begins with records from now on, unless cfg->held. */
 int uni_trecord_begin(const struct uni_trecord_cfg *cfg, struct uni_err *err);
 /* For a snapshot, before its end: relates the guest's clocks to the host's, if it records. */
 void uni_trecord_look(const struct uni_trecord_cfg *cfg);

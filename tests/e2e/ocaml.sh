@@ -201,12 +201,16 @@ has_lost_wakeup() { # TRACE
 	done
 }
 
+ends() { # the program, and the command with status $status
+	echo >&9
+	wait $program && [ $status -eq 0 ]
+}
+
 ring() {
 	waits_for_input app || return 1
 	timeout 60 "$U" trace dump "proc:pid=$program" -e app -o ring.uniscope >dumped 2>&1
 	status=$?
-	echo >&9
-	wait $program && [ $status -eq 0 ] || { cat dumped; return 1; }
+	ends || { cat dumped; return 1; }
 	has_lost_wakeup ring.uniscope || return 1
 	"$U" trace findings ring.uniscope --json >json && python3 - <<-'EOF'
 		import json
@@ -220,6 +224,22 @@ ring() {
 		twice = trace["tsc_hz"] / trace["cpus"][0]["clock"]["hz"]
 		assert 1.8 < twice < 2.2, trace
 	EOF
+}
+
+# The thread hangs before the recording begins. The program goes on telling its threads after it.
+record_held() {
+	waits_for_input app || return 1
+	for again in 1 2; do
+		timeout 60 "$U" trace record "proc:pid=$program" -e app --threads -d 0.2 -o held$again.uniscope >recorded 2>&1
+		status=$?
+		[ $status -eq 0 ] || break
+	done
+	ends || { cat recorded; return 1; }
+	has_lost_wakeup held1.uniscope && has_lost_wakeup held2.uniscope || { cat recorded; return 1; }
+	"$U" trace threads held2.uniscope >threads || return 1
+	for thread in netif tcp httpd; do
+		grep -q "$thread" threads || { cat threads; return 1; }
+	done
 }
 
 check 'it builds without a word' build arp ocamlopt '-ccopt -Wall -ccopt -Wextra'
@@ -236,5 +256,6 @@ check 'a full buffer keeps what is newest' wraps
 if [ "$(uname -m)" = x86_64 ]; then
 	check 'it is a package' package
 	check 'into the ring that it brings' ring
+	check 'a recording has what the ring held before' record_held
 fi
 echo "1..$n"
