@@ -227,12 +227,13 @@ void uni_trace_diff_print(const struct uni_trace_diff *d, uint64_t max_rows, str
 {
 	size_t nr = max_rows == 0 ? d->func.nr : uni_min(max_rows, (uint64_t)d->func.nr);
 
-	uni_sink_printf(out, "%12s %12s %10s %10s %-11s %10s %10s  %s\n", "CALLS", "CALLS THEN",
-		"SELF", "SELF THEN", "  CHANGE", "AVG", "AVG THEN", "FUNCTION");
+	uni_sink_printf(out, "%12s %12s %11s %10s %-11s %10s %10s  %s\n", "CALLS BEFORE",
+		"CALLS AFTER", "SELF BEFORE", "SELF AFTER", "  CHANGE", "AVG BEFORE", "AVG AFTER",
+		"FUNCTION");
 	for (size_t i = 0; i < nr; i++) {
 		const struct uni_func_diff *f = &d->func.v[i];
 
-		uni_sink_printf(out, "%12" PRIu64 " %12" PRIu64, f->a.calls, f->b.calls);
+		uni_sink_printf(out, "%12" PRIu64 " %12" PRIu64 " ", f->a.calls, f->b.calls);
 		put_span(out, f->a.self, f->a.timed != 0);
 		put_span(out, f->b.self, f->b.timed != 0);
 		put_change(out, f->a.self, f->b.self);
