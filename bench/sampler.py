@@ -317,7 +317,7 @@ def cost(args, seconds=5):
 
 
 def mean_depth(args, session):
-    out = subprocess.run([args.uniscope, "export", session, "-f", "folded", "-o", "-"], check=True,
+    out = subprocess.run([args.uniscope, "export", "--no-inline", session, "-f", "folded", "-o", "-"], check=True,
                          capture_output=True, text=True).stdout
     frames = samples = 0
     for line in out.splitlines():

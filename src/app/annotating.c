@@ -105,7 +105,7 @@ static int find_function(struct finder *f, struct uni_err *err)
 			f->args->src.path);
 	return uni_err_set(err, UNI_ENOENT,
 		"no function %s in the image: `uniscope report %s` lists them. If it is inlined, "
-		"its code is in its callers (report --inline --tree)",
+		"its code is in its callers (report --tree)",
 		f->args->function, f->args->src.path);
 }
 

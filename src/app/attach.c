@@ -52,7 +52,7 @@ int uni_guest_load_image(
 			"the name of the image (-e) is empty: give the file that the guest runs, "
 			"or leave -e out");
 	if (table != NULL)
-		rc = uni_symbols_load(table, &args->search, false, &g->symtab, err);
+		rc = uni_symbols_load(table, &args->search, NULL, &g->symtab, err);
 	if (rc != 0)
 		return rc;
 	if (path == NULL && g->info.image[0] != '\0')

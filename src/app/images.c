@@ -332,21 +332,20 @@ void uni_guest_drop_images(struct uni_guest *g)
 }
 
 static int add_symbols(struct uni_guest_symbols *s, const struct uni_image *img, bool library,
-	const struct uni_image_search *search, bool places, struct uni_err *err)
+	const struct uni_image_search *search, const struct uni_naming *naming, struct uni_err *err)
 {
 	int rc = library ? uni_symtab_of_library(img, &s->own[s->nr], err)
 			 : uni_symtab_of_image(img, &s->own[s->nr], err);
 
 	if (rc != 0)
 		return rc;
-	if (places)
-		uni_symbols_add_debug(img, search, s->own[s->nr]);
+	uni_symbols_add_debug(img, search, naming, s->own[s->nr]);
 	s->nr++;
 	return 0;
 }
 
 int uni_guest_symbols_load(const struct uni_guest *g, const struct uni_image_search *search,
-	bool places, struct uni_guest_symbols *ret, struct uni_err *err)
+	const struct uni_naming *naming, struct uni_guest_symbols *ret, struct uni_err *err)
 {
 	struct uni_symtab_part part[UNI_IMAGES_MAX];
 	size_t nr = 0;
@@ -356,11 +355,11 @@ int uni_guest_symbols_load(const struct uni_guest *g, const struct uni_image_sea
 	if (g->symtab != NULL) {
 		part[nr++] = (struct uni_symtab_part){ .symtab = g->symtab };
 	} else if (g->image != NULL) {
-		rc = add_symbols(ret, g->image, false, search, places, err);
+		rc = add_symbols(ret, g->image, false, search, naming, err);
 		part[nr++] = (struct uni_symtab_part){ .symtab = ret->own[0] };
 	}
 	for (size_t i = 0; rc == 0 && i < g->nr_more && nr < UNI_IMAGES_MAX; i++) {
-		rc = add_symbols(ret, g->more[i].image, true, search, places, err);
+		rc = add_symbols(ret, g->more[i].image, true, search, naming, err);
 		part[nr++] = (struct uni_symtab_part){ .symtab = ret->own[ret->nr - 1],
 			.delta = g->bias - g->more[i].bias };
 	}

@@ -4,6 +4,7 @@
 #define UNI_APP_IMAGES_H
 
 #include "app/attach.h"
+#include "profile/namer.h"
 #include "sampling/lookout.h"
 
 #define UNI_SYSROOT_OPTION(list)                                                   \
@@ -45,9 +46,9 @@ struct uni_guest_symbols {
 	size_t nr;
 };
 
-/* places: with lines and inlined functions, where there are any. */
+/* naming: does it want lines or inlined functions? NULL: it does not. */
 int uni_guest_symbols_load(const struct uni_guest *g, const struct uni_image_search *search,
-	bool places, struct uni_guest_symbols *ret, struct uni_err *err);
+	const struct uni_naming *naming, struct uni_guest_symbols *ret, struct uni_err *err);
 void uni_guest_symbols_free(struct uni_guest_symbols *s);
 
 #endif

@@ -70,6 +70,9 @@ static int assign_option(const struct uni_opt *o, const char *v, struct uni_err 
 	case UNI_OPT_FLAG:
 		*(bool *)o->value = true;
 		return 0;
+	case UNI_OPT_OFF:
+		*(bool *)o->value = false;
+		return 0;
 	case UNI_OPT_COUNT:
 		++*(unsigned *)o->value;
 		return 0;
@@ -95,7 +98,7 @@ static int assign_option(const struct uni_opt *o, const char *v, struct uni_err 
 
 static bool is_flag(const struct uni_opt *o)
 {
-	return o->type == UNI_OPT_FLAG || o->type == UNI_OPT_COUNT;
+	return o->type == UNI_OPT_FLAG || o->type == UNI_OPT_OFF || o->type == UNI_OPT_COUNT;
 }
 
 static int unknown_long(

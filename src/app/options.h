@@ -17,6 +17,7 @@
 
 enum uni_opt_type {
 	UNI_OPT_FLAG,	/* bool: set to true */
+	UNI_OPT_OFF,	/* bool: set to false */
 	UNI_OPT_COUNT,	/* unsigned: one more each time: -tt */
 	UNI_OPT_U64,	/* uint64_t */
 	UNI_OPT_DOUBLE, /* double */

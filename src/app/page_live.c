@@ -70,7 +70,7 @@ static int begin_following(struct uni_page_live *l, struct uni_err *err)
 	int rc = uni_follow_open(l->path, l->patience_ns, &l->follow, err);
 
 	if (rc == 0 && l->args->symbols != NULL && l->symtab == NULL)
-		rc = uni_symbols_load(l->args->symbols, &search, false, &l->symtab, err);
+		rc = uni_symbols_load(l->args->symbols, &search, NULL, &l->symtab, err);
 	if (rc != 0)
 		return rc;
 	rec = uni_follow_recording(l->follow);

@@ -14,15 +14,10 @@
 
 #define MAX_INPUT ((size_t)4 << 30)
 
-static bool wants_places(const struct uni_source_args *args)
-{
-	return args->build.naming.inlined || args->build.naming.lines;
-}
-
 /* Lines were asked for, and there are none to be had. */
 static void note_places(const struct uni_source_args *args, const struct uni_recording *rec)
 {
-	for (uint32_t i = 0; wants_places(args) && i < uni_recording_nr_guests(rec); i++) {
+	for (uint32_t i = 0; args->build.naming.lines && i < uni_recording_nr_guests(rec); i++) {
 		const struct uni_symtab *symtab = uni_recording_guest(rec, i).symtab;
 
 		if (symtab == NULL || uni_symtab_has_places(symtab))
@@ -421,7 +416,7 @@ int uni_source_open(struct uni_source_args *args, struct uni_source *s, struct u
 
 	memset(s, 0, sizeof(*s));
 	if (args->symbols != NULL)
-		rc = uni_symbols_load(args->symbols, &search, wants_places(args), &s->symtab, err);
+		rc = uni_symbols_load(args->symbols, &search, &args->build.naming, &s->symtab, err);
 	if (rc == 0 && args->in == NULL)
 		rc = args->walked ? uni_input_open_part(args->path, MAX_INPUT, &s->in, err)
 				  : uni_input_open(args->path, MAX_INPUT, &s->in, err);

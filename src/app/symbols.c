@@ -38,34 +38,36 @@ static int load_text(const char *path, struct uni_symtab **ret, struct uni_err *
 	return rc == 0 ? uni_symtab_of_text(path, data, size, ret, err) : rc;
 }
 
-void uni_symbols_add_debug(
-	const struct uni_image *img, const struct uni_image_search *search, struct uni_symtab *s)
+void uni_symbols_add_debug(const struct uni_image *img, const struct uni_image_search *search,
+	const struct uni_naming *naming, struct uni_symtab *s)
 {
 	struct uni_err err = { 0 };
 	struct uni_debug *debug = NULL;
 
+	if (naming == NULL || !uni_naming_wants_places(naming))
+		return;
 	if (uni_debug_of_image(img, search, &debug, &err) == 0)
 		uni_symtab_set_debug(s, debug);
-	else
+	else if (naming->lines)
 		uni_note("%s", err.msg);
 }
 
-static int load_elf(const char *path, const struct uni_image_search *search, bool places,
-	struct uni_symtab **ret, struct uni_err *err)
+static int load_elf(const char *path, const struct uni_image_search *search,
+	const struct uni_naming *naming, struct uni_symtab **ret, struct uni_err *err)
 {
 	struct uni_image *img = NULL;
 	int rc = uni_image_load_from(path, search, &img, err);
 
 	if (rc == 0)
 		rc = uni_symtab_of_image(img, ret, err);
-	if (rc == 0 && places)
-		uni_symbols_add_debug(img, search, *ret);
+	if (rc == 0)
+		uni_symbols_add_debug(img, search, naming, *ret);
 	uni_image_destroy(img);
 	return rc;
 }
 
-int uni_symbols_load(const char *path, const struct uni_image_search *search, bool places,
-	struct uni_symtab **ret, struct uni_err *err)
+int uni_symbols_load(const char *path, const struct uni_image_search *search,
+	const struct uni_naming *naming, struct uni_symtab **ret, struct uni_err *err)
 {
 	switch (uni_symbols_kind_of(path)) {
 	case UNI_SYMBOLS_USYM:
@@ -73,6 +75,6 @@ int uni_symbols_load(const char *path, const struct uni_image_search *search, bo
 	case UNI_SYMBOLS_TEXT:
 		return load_text(path, ret, err);
 	default:
-		return load_elf(path, search, places, ret, err);
+		return load_elf(path, search, naming, ret, err);
 	}
 }

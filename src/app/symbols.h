@@ -21,15 +21,15 @@ enum uni_symbols_kind {
 /* By its first bytes. A file that cannot be read counts as ELF: loading it reports the error. */
 enum uni_symbols_kind uni_symbols_kind_of(const char *path);
 
-/* ELF, .usym, or a table in text. With `places`, ELF brings its lines and inlined functions; a
- * message on stderr, not an error, reports if it has none. */
-int uni_symbols_load(const char *path, const struct uni_image_search *search, bool places,
-	struct uni_symtab **ret, struct uni_err *err);
+/* ELF, .usym, or a table in text. ELF brings its lines and inlined functions if the naming wants
+ * them (NULL: it does not), as below. */
+int uni_symbols_load(const char *path, const struct uni_image_search *search,
+	const struct uni_naming *naming, struct uni_symtab **ret, struct uni_err *err);
 
-/* Lines and inlined functions for the symbols of img; a message on stderr reports if it has
- * none. */
-void uni_symbols_add_debug(
-	const struct uni_image *img, const struct uni_image_search *search, struct uni_symtab *s);
+/* Lines and inlined functions for the symbols of img. If it has none, and lines were asked for, a
+ * message on stderr says so. */
+void uni_symbols_add_debug(const struct uni_image *img, const struct uni_image_search *search,
+	const struct uni_naming *naming, struct uni_symtab *s);
 
 #define UNI_DEBUG_DIR_OPTION(list)                                                            \
 	{                                                                                     \
@@ -46,8 +46,9 @@ static inline struct uni_image_search uni_search_of(const struct uni_opt_list *d
 
 /* Option entries for a struct uni_naming. */
 #define UNI_NAMING_OPTIONS(n)                                                                   \
-	{ 0, "inline", UNI_OPT_FLAG, &(n).inlined, NULL,                                        \
-		"a frame for each inlined function, if the image had debug data", NULL, NULL }, \
+	{ 0, "inline", UNI_OPT_FLAG, &(n).inlined, NULL, NULL, NULL, NULL },                    \
+		{ 0, "no-inline", UNI_OPT_OFF, &(n).inlined, NULL,                              \
+			"no frame of its own for an inlined function", NULL, NULL },            \
 		{ 0, "lines", UNI_OPT_FLAG, &(n).lines, NULL,                                   \
 			"tell source lines apart: function (file.c:12)", NULL, NULL },          \
 		{ 0, "no-marks", UNI_OPT_FLAG, &(n).unmarked, NULL,                             \

@@ -204,7 +204,7 @@ static int open_session(const struct uni_source_args *args, const struct uni_inp
 	if (rc == 0)
 		rc = uni_tinput_open(s->rec, nr, &s->input, err);
 	if (rc == 0 && args->symbols != NULL)
-		rc = uni_symbols_load(args->symbols, &search, false, &s->symtab, err);
+		rc = uni_symbols_load(args->symbols, &search, NULL, &s->symtab, err);
 	if (rc != 0)
 		return rc;
 	guest = uni_recording_guest(s->rec, nr);

@@ -85,7 +85,7 @@ static int set_names(struct uni_trace_open *t, const struct uni_trace_args *a, u
 	};
 
 	if (a->symbols != NULL) {
-		int rc = uni_symbols_load(a->symbols, &search, false, &t->symtab, err);
+		int rc = uni_symbols_load(a->symbols, &search, NULL, &t->symtab, err);
 
 		if (rc != 0)
 			return rc;

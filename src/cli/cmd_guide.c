@@ -70,7 +70,6 @@ static const char text[] =
 	"                               uniscope report --symbols app.elf before.uniscope\n"
 	"  \"another build\"              the image on disk is not the one that runs\n"
 	"  no samples                   uniscope stacks TARGET shows where it waits\n"
-	"  one hot function, inlined    uniscope report --inline before.uniscope\n"
 	"Each command has --help with examples, and a man page: man uniscope-report.\n";
 
 static const struct uni_opt *list_guide_options(void)

@@ -4,6 +4,9 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/confine.h"
+#include "base/strbuf.h"
+#include "app/browser.h"
 #include "app/cmd.h"
 #include "app/newest.h"
 #include "app/page.h"
@@ -22,7 +25,7 @@ static struct {
 	struct uni_source_args src;
 	uint64_t functions, depth;
 	double min_percent;
-	bool tree, per_vcpu, json;
+	bool tree, per_vcpu, json, open;
 	struct uni_json_view view;
 	struct uni_page_args page;
 } o;
@@ -75,13 +78,17 @@ static const struct uni_opt *list_report_options(void)
 			"folded input has two counts a line: show the difference", NULL, NULL },
 		{ 0, "exits", UNI_OPT_MAYBE, &o.src.exits, "[=count|time]",
 			"print the VM exits and their cost: a table by exit and "
-			"function. With --tree also the chains, by number or by "
-			"nanoseconds. --json prints the table",
+			"function, in the order of number or time (default time). With --tree "
+			"also the chains, by number (default) or by nanoseconds. --json prints "
+			"the table",
 			NULL, NULL },
 		{ 0, "html", UNI_OPT_OUTPUT, &o.page.output, "FILE",
 			"write one page with everything that was recorded: it opens in a browser, "
 			"from disk, without a network (- is standard output)",
 			"FILE", NULL },
+		{ 0, "open", UNI_OPT_FLAG, &o.open, NULL,
+			"open the page of --html in a browser (default: NAME.html in this folder)",
+			NULL, NULL },
 		{ 0, "before", UNI_OPT_STR, &o.page.before, "FILE",
 			"with --html: show the difference from this older "
 			"session or import",
@@ -226,6 +233,8 @@ static int print_exits(const struct uni_source *s, struct uni_err *err)
 	int rc;
 
 	opts.symtab = s->symtab;
+	if (o.src.exits[0] == '\0')
+		opts.what = UNI_BUILD_EXIT_TIMES;
 	rc = uni_exit_table_build(s->rec, &opts, &t, &read, err);
 	if (rc != 0)
 		return rc;
@@ -259,6 +268,47 @@ static int print_json(const struct uni_source *s, struct uni_err *err)
 	return uni_sink_close(out, err);
 }
 
+/* Another program can be started only before the rights go. */
+static void prepare_report(void)
+{
+	if (!o.open)
+		return;
+	uni_browser_prepare(o.page.output);
+	if (o.page.output == NULL)
+		uni_confine_output("./report.html"); /* or another name in this folder */
+}
+
+static int write_report_page(struct uni_err *err)
+{
+	_cleanup_strbuf_ struct uni_strbuf name;
+	const char *slash = strrchr(o.src.path, '/'),
+		   *base = slash != NULL ? slash + 1 : o.src.path;
+	size_t len = strlen(base), end = strlen(".uniscope");
+	int rc;
+
+	if (len > end && strcmp(base + len - end, ".uniscope") == 0)
+		len -= end;
+
+	uni_strbuf_init(&name);
+	uni_strbuf_add(&name, base, len);
+	uni_strbuf_adds(&name, ".html");
+	if (uni_strbuf_failed(&name))
+		return uni_err_nomem(err);
+	if (uni_part_has_time(&o.src.part))
+		return uni_err_set(err, UNI_EUSAGE,
+			"--from and --to are not for --html: a time is chosen in the page");
+	if (o.open && o.page.output != NULL && strcmp(o.page.output, "-") == 0)
+		return uni_err_set(
+			err, UNI_EUSAGE, "--open needs a file: give --html FILE, or leave it out");
+	if (o.page.output == NULL)
+		o.page.output = name.s;
+	rc = uni_page_report(&o.src, &o.page, err);
+	if (rc != 0 || !o.open)
+		return rc;
+	uni_note("opening %s", o.page.output);
+	return uni_browser_open(o.page.output, err);
+}
+
 static int run_report(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	_cleanup_free_ char *newest = NULL;
@@ -279,11 +329,8 @@ static int run_report(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (o.view.top != 0 && (!o.json || o.src.exits != NULL))
 		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
 			"--top, --focus and --under choose a part of --json, without --exits"));
-	if (o.page.output != NULL && uni_part_has_time(&o.src.part))
-		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
-			"--from and --to are not for --html: a time is chosen in the page"));
-	if (o.page.output != NULL)
-		return uni_exit_of(uni_page_report(&o.src, &o.page, err));
+	if (o.page.output != NULL || o.open)
+		return uni_exit_of(write_report_page(err));
 	if (o.src.exits != NULL && o.page.hide.items.nr != 0)
 		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
 			"--hide leaves out time of functions, and --exits prints "
@@ -322,9 +369,11 @@ const struct uni_cmd uni_cmd_report = {
 		    "  uniscope report --tree --per-vcpu web1.uniscope\n"
 		    "  uniscope report --exits web1.uniscope\n"
 		    "  uniscope report --html web1.html web1.uniscope\n"
+		    "  uniscope report --open web1.uniscope\n"
 		    "  uniscope report --hide 'kernel_sleep*' --html trace.html trace.csv\n"
 		    "  uniscope report --html both.html --beside good.uniscope bad.uniscope",
 	.max_operands = 1,
+	.prepare = prepare_report,
 	.options = list_report_options,
 	.run = run_report,
 };

@@ -52,7 +52,7 @@ static const struct uni_opt *list_stacks_options(void)
 		UNI_OPT_END,
 	};
 
-	o = (__typeof__(o)){ 0 };
+	o = (__typeof__(o)){ .naming.inlined = true };
 	return table;
 }
 
@@ -82,8 +82,7 @@ static int find_symbols(const struct uni_guest *g, struct shot *shot, struct uni
 {
 	const struct uni_image_search search = uni_search_of(&o.debug_dirs);
 
-	return uni_guest_symbols_load(
-		g, &search, o.naming.inlined || o.naming.lines, &shot->symbols, err);
+	return uni_guest_symbols_load(g, &search, &o.naming, &shot->symbols, err);
 }
 
 /* Nothing but reading happens while the guest is held; names come afterwards. */
@@ -243,7 +242,7 @@ static void look_up_frame(
 	ret->nr = 0;
 	if (shot->symbols.symtab == NULL)
 		return;
-	if (o.naming.inlined || o.naming.lines)
+	if (uni_naming_wants_places(&o.naming))
 		ret->nr = uni_symtab_places(shot->symbols.symtab, svma, ret->place);
 	if (!uni_symtab_lookup(shot->symbols.symtab, svma, &ret->name, &ret->off)) {
 		/* No call before it: a signal handler's return address, put there by the kernel. */

@@ -99,7 +99,8 @@ static const struct uni_opt *list_top_options(void)
 				     .count = 1,
 				     .rows = 20,
 				     .memory_bytes = 64u << 20,
-				     .sort = "self" } };
+				     .sort = "self",
+				     .naming.inlined = true } };
 	return table;
 }
 

@@ -36,7 +36,7 @@ int uni_compat_symbols(const char *path, const struct uni_image_search *search,
 	int rc;
 
 	if (uni_symbols_kind_of(path) != UNI_SYMBOLS_TEXT)
-		return uni_symbols_load(path, search, false, ret, err);
+		return uni_symbols_load(path, search, NULL, ret, err);
 	rc = uni_read_input(path, TABLE_MAX, &data, &size, err);
 	return rc == 0 ? uni_symtab_of_nm(path, data, size, ret, err) : rc;
 }

@@ -77,8 +77,10 @@ static int export_session(struct run *r, const char *format, const char *path, s
 	struct uni_view view = { .filter = &args.build.filter };
 	struct uni_sink *out = NULL;
 	struct uni_source s;
-	int rc = uni_source_open(&args, &s, err);
+	int rc;
 
+	args.build.naming.inlined = false; /* as the older tool */
+	rc = uni_source_open(&args, &s, err);
 	if (rc != 0)
 		return rc;
 	view.profile = s.profile;

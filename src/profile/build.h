@@ -50,9 +50,9 @@ struct uni_build_opts {
 	const struct uni_build_watch *watch; /* NULL: none */
 };
 
-#define UNI_BUILD_DEFAULTS               \
-	{                                \
-		.filter = UNI_FILTER_ALL \
+#define UNI_BUILD_DEFAULTS                                       \
+	{                                                        \
+		.filter = UNI_FILTER_ALL, .naming.inlined = true \
 	}
 
 /* The leaf frame of a vCPU's state, "[idle]"; NULL: none, it ran guest code. */

@@ -201,6 +201,13 @@ static int by_cost(const void *a, const void *b)
 	return r != 0 ? r : strcmp(x->guest, y->guest);
 }
 
+static int by_number(const void *a, const void *b)
+{
+	const struct uni_exit_row *x = a, *y = b;
+
+	return x->exits != y->exits ? (x->exits > y->exits ? -1 : 1) : by_cost(a, b);
+}
+
 /* The total's host time excludes idle time, so that it is the cost of the rows. */
 static void add_row(struct uni_exit_table *t, size_t i)
 {
@@ -226,14 +233,14 @@ static void add_row(struct uni_exit_table *t, size_t i)
 	t->total.stolen_ns += row->stolen_ns;
 }
 
-static int finish_exit_rows(struct uni_exit_table *t)
+static int finish_exit_rows(struct uni_exit_table *t, enum uni_build_what what)
 {
 	t->rows = calloc(t->nr + 1, sizeof(*t->rows));
 	if (t->rows == NULL)
 		return -UNI_ENOMEM;
 	for (size_t i = 0; i < t->nr; i++)
 		add_row(t, i);
-	qsort(t->rows, t->nr, sizeof(*t->rows), by_cost);
+	qsort(t->rows, t->nr, sizeof(*t->rows), what == UNI_BUILD_EXITS ? by_number : by_cost);
 	return 0;
 }
 
@@ -296,7 +303,7 @@ static int read_exits(struct builder *b, struct uni_recording *rec, struct uni_e
 	rc = begin_guests(b);
 	if (rc == 0)
 		rc = uni_recording_each_exit(rec, add_exit, b, &b->read.torn, err);
-	return rc == 0 ? finish_exit_rows(t) : rc;
+	return rc == 0 ? finish_exit_rows(t, b->opts->what) : rc;
 }
 
 int uni_exit_table_build(struct uni_recording *rec, const struct uni_build_opts *opts,

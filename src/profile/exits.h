@@ -27,7 +27,8 @@ struct uni_exit_row {
 
 struct uni_exit_table;
 
-/* opts as for uni_profile_build(), `what` apart. Sorted by host time without idle time. */
+/* opts as for uni_profile_build(). Sorted by number with UNI_BUILD_EXITS, else by host time without
+ * idle time. */
 int uni_exit_table_build(struct uni_recording *rec, const struct uni_build_opts *opts,
 	struct uni_exit_table **ret, struct uni_build_read *read_ret, struct uni_err *err);
 void uni_exit_table_destroy(struct uni_exit_table *t); /* NULL-safe */

@@ -19,6 +19,11 @@ struct uni_naming {
 	bool unmarked;	/* guessed frames without their " ?" */
 };
 
+static inline bool uni_naming_wants_places(const struct uni_naming *n)
+{
+	return n->inlined || n->lines;
+}
+
 struct uni_namer;
 
 struct uni_namer_from {

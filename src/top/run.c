@@ -82,8 +82,8 @@ static int find_symbols(struct uni_top_run *r, uint32_t i, struct uni_err *err)
 		return 0;
 	rc = uni_symtab_of_image(g->image, &tg->own_symtab, err);
 	tg->symtab = tg->own_symtab;
-	if (rc == 0 && (r->args->naming.inlined || r->args->naming.lines))
-		uni_symbols_add_debug(g->image, &search, tg->own_symtab);
+	if (rc == 0)
+		uni_symbols_add_debug(g->image, &search, &r->args->naming, tg->own_symtab);
 	return rc;
 }
 

@@ -241,6 +241,25 @@ check "nor with symbolize" kept "$U" symbolize -o "$T/own/soft" "$T/own/kept" "$
 check "nor with trace replay" kept "$U" trace replay -o "$T/own/s.uniscope/session.json" "$T/own/s.uniscope"
 check "import neither" kept "$U" import --overwrite -o "$T/own/in.folded" "$T/own/in.folded"
 check "another file may be there" "$U" export -f svg -o "$T/own/kept" "$T/own/in.folded"
+# --open starts another program, which a command without rights cannot: a child does.
+full=$(readlink -f "$U")
+mkdir "$T/bin" "$T/none"
+printf '#!/bin/sh\necho "$*" >"%s/opened"\nexit 0\n' "$T" >"$T/bin/xdg-open"
+printf '#!/bin/sh\necho no such browser >&2\nexit 3\n' >"$T/none/xdg-open"
+chmod +x "$T/bin/xdg-open" "$T/none/xdg-open"
+opens() { # PATH-OF-PROGRAMS ARGUMENT WORDS...: it was started with that; all lines are here once the browser's child is gone
+	rm -f "$T/opened"
+	said=$(cd "$T/own" && PATH=$1 "$full" report --open in.folded 2>&1)
+	status=$?
+	echo "$status: $said, $(cat "$T/opened" 2>&1)"
+	[ "$2" = "$(cat "$T/opened" 2>/dev/null)" ] && [ -s "$T/own/in.folded.html" ] && [ "$status" = "$3" ] &&
+		echo "$said" | grep -qF -- "$4" && ! echo "$said" | grep 'no such browser'
+}
+check "report --open opens the page" opens "$T/bin:$PATH" ./in.folded.html 0 'opening in.folded.html'
+check "says if there is no browser" opens "$T/none:$PATH" '' 0 'no browser: open in.folded.html in one'
+check "says if there is no xdg-open" opens "$T/own" '' 1 'is written, but cannot be opened: xdg-open'
+check "and wants a file" exits 2 "$U" report --open --html - "$T/own/in.folded"
+rm "$T/own/in.folded.html"
 check "a device is none" "$U" export -f folded -o /dev/null "$T/own/in.folded"
 
 # A message says what an import could not keep.

@@ -28,7 +28,7 @@ record() { # SECONDS
 }
 
 judged() { # JUDGE-OPTIONS...
-	"$U" export "$T/s.uniscope" --all-time -f json -o "$T/s.json" &&
+	"$U" export --no-inline "$T/s.uniscope" --all-time -f json -o "$T/s.json" &&
 		python3 "$here/judge.py" --stacks "$T/s.json" --session "$T/s.uniscope" \
 			--graph "$lab/$name.graph" --min-samples 150 "$@"
 }
@@ -53,13 +53,13 @@ complete() { # IMAGE SMP SECONDS JUDGE-OPTIONS...
 
 # The session of the smp guest: each function on its vCPU only.
 own_vcpu() {
-	"$U" report --all-time --per-vcpu --json "$T/s.uniscope" >"$T/v.json" || return 1
+	"$U" report --no-inline --all-time --per-vcpu --json "$T/s.uniscope" >"$T/v.json" || return 1
 	for row in 'vcpu 0:cpu0_hot:' 'vcpu 1:cpu1_hot:' 'vcpu 1:cpu0_hot:not' 'vcpu 0:cpu1_hot:not'; do
 		root=${row%%:*} no=${row##*:} function=${row#*:}
 		# shellcheck disable=SC2086
 		python3 "$here/ask.py" below "$T/v.json" "$root" "${function%:*}" $no || return 1
 	done
-	"$U" report --all-time --vcpu 1 --json "$T/s.uniscope" >"$T/v.json" || return 1
+	"$U" report --no-inline --all-time --vcpu 1 --json "$T/s.uniscope" >"$T/v.json" || return 1
 	! grep -q cpu0_hot "$T/v.json" && grep -q cpu1_hot "$T/v.json"
 }
 
@@ -69,7 +69,7 @@ halted() {
 	python3 "$here/ask.py" number "$T/s.uniscope" halted 50 &&
 		python3 "$here/ask.py" leaf "$T/s.json" 'lab_halt;[idle]' 0.1 &&
 		"$U" report "$T/s.uniscope" >"$T/report" && grep "^halted  .*: the vCPU waited for an interrupt, or its thread slept in the VMM" "$T/report" &&
-		"$U" export "$T/s.uniscope" -f folded -o "$T/on.folded" &&
+		"$U" export --no-inline "$T/s.uniscope" -f folded -o "$T/on.folded" &&
 		! grep -q '\[idle\]' "$T/on.folded"
 }
 

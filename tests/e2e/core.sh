@@ -18,7 +18,7 @@ stop_in_work() { # STACKS-OPTION...
 	for _ in $(seq 100); do
 		sleep 0.1
 		qmp stop '{}' || return 1
-		"$U" stacks "$@" --json "gdb:unix=$T/gdb" -e "$elf" >"$T/live" || return 1
+		"$U" stacks --no-inline "$@" --json "gdb:unix=$T/gdb" -e "$elf" >"$T/live" || return 1
 		python3 -c 'import json, sys
 sys.exit(any(len(v["frames"]) < 4 for v in json.load(open(sys.argv[1]))))' "$T/live" && return
 		qmp cont '{}' || return 1
@@ -38,7 +38,7 @@ make_files() { # ACCEL
 
 # The same frames with the same names, of two vCPUs that ran.
 same() { # TARGET
-	"$U" stacks --json "$1" -e "$elf" >"$T/dead" || return 1
+	"$U" stacks --no-inline --json "$1" -e "$elf" >"$T/dead" || return 1
 	python3 - "$T/live" "$T/dead" <<'P'
 import json, sys
 live, dead = (json.load(open(f)) for f in sys.argv[1:])
@@ -80,7 +80,7 @@ P
 
 recorded() { # one sample of each vCPU
 	"$U" record -q "core:file=$T/blocks.core" -e "$elf" --watch lab_truth -o "$T/s.uniscope" &&
-		"$U" report --all-time --json "$T/s.uniscope" >"$T/r.json" &&
+		"$U" report --no-inline --all-time --json "$T/s.uniscope" >"$T/r.json" &&
 		python3 -c 'import json, sys
 r = json.load(open(sys.argv[1]))
 print(r["total"])

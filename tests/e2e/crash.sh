@@ -40,7 +40,7 @@ says() { # WORDS
 }
 
 readable() { # SESSION MIN-SAMPLES
-	"$U" report --all-time --json "$1" >"$T/r.json" 2>"$T/err" || {
+	"$U" report --no-inline --all-time --json "$1" >"$T/r.json" 2>"$T/err" || {
 		cat "$T/err"
 		return 1
 	}
@@ -114,8 +114,8 @@ replayed() {
 		--save-replay "$T/live.replay" || return 1
 	timeout 60 "$U" record "replay:file=$T/live.replay,once=1" -q -F 1000 -d 60 -e "$elf" \
 		-o "$T/again.uniscope" || return 1
-	"$U" export "$T/live.uniscope" -f folded -o "$T/live.folded" &&
-		"$U" export "$T/again.uniscope" -f folded -o "$T/again.folded" &&
+	"$U" export --no-inline "$T/live.uniscope" -f folded -o "$T/live.folded" &&
+		"$U" export --no-inline "$T/again.uniscope" -f folded -o "$T/again.folded" &&
 		python3 "$ask" near "$T/live.folded" "$T/again.folded" 1
 }
 
@@ -124,7 +124,7 @@ without_image() {
 	mkdir -p "$T/there" && cp "$elf" "$T/there/gone.elf" &&
 		timeout 30 "$U" record "$target" -q -d 1 -e "$T/there/gone.elf" -o "$T/here.uniscope" &&
 		mv "$T/here.uniscope" "$T/there/moved.uniscope" && rm "$T/there/gone.elf" &&
-		"$U" export "$T/there/moved.uniscope" -f folded -o "$T/moved.folded" &&
+		"$U" export --no-inline "$T/there/moved.uniscope" -f folded -o "$T/moved.folded" &&
 		grep -q '^lab_entry;kmain;run_app;app_main;' "$T/moved.folded" &&
 		! grep 0x "$T/moved.folded"
 }

@@ -18,7 +18,7 @@ counted() {
 	name=$1 elf=$2 append=$3
 	shift 3
 	timeout 120 "$U" run --exact --append "$append" -d 100 -o "$T/$name.uniscope" "$elf" "$@" \
-		>"$T/out" 2>&1 && "$U" report --json "$T/$name.uniscope" >"$T/$name.json"
+		>"$T/out" 2>&1 && "$U" report --no-inline --json "$T/$name.uniscope" >"$T/$name.json"
 }
 
 known() { # VARIANT OPTION...
@@ -96,7 +96,7 @@ by_block() { # VARIANT
 			python3 "$SRC/tests/e2e/ask.py" number "$T/s.uniscope" samples 80 && break
 		retry "fewer than 80 samples in $seconds s"
 	done
-	"$U" report --json "$T/s.uniscope" >"$T/s.json" && "$U" report "$T/s.uniscope" >"$T/s.txt" &&
+	"$U" report --no-inline --json "$T/s.uniscope" >"$T/s.json" && "$U" report "$T/s.uniscope" >"$T/s.txt" &&
 		judge "$@" && grep '^skid .* given to the one before' "$T/s.txt"
 }
 
@@ -124,7 +124,7 @@ basic_blocks() { # WAY IMAGE FUNCTION APPEND
 
 # Frames above the leaf, by name; a throw goes through all of dive's.
 contexts() {
-	"$U" export -f folded "$T/k.uniscope" >"$T/folded" || return 1
+	"$U" export --no-inline -f folded "$T/k.uniscope" >"$T/folded" || return 1
 	down='app_main;throw_often;exact_catch;dive;dive;dive;dive;dive;dive;dive;dive;exact_throw 400$'
 	for stack in "$down" 'app_main;throw_often;after_throw 100$' 'app_main;exact_tail_a 1500$' \
 		'app_main;exact_tail_b 1500$' \
@@ -165,7 +165,7 @@ by_hand() {
 	# shellcheck disable=SC2086 # two words
 	timeout 100 "$SRC/lab/boot" --accel tcg --append rounds=2 "$elf" $option >"$T/hand.console.log" 2>&1
 	"$U" plugin --read "$T/hand.counts" -q -o "$T/hand.uniscope" "$elf" &&
-		"$U" report --json "$T/hand.uniscope" >"$T/hand.json" &&
+		"$U" report --no-inline --json "$T/hand.uniscope" >"$T/hand.json" &&
 		judge known "$T/hand.json" "$T/hand.console.log" || return 1
 	"$U" plugin --print "$T/hand.counts" "$elf" >"$T/out" 2>&1
 	refused $? "$T/out" 2 'is there already'
@@ -211,7 +211,7 @@ differs() {
 
 # Each thread's frames stay its own: 400 turns of each, known instructions, nothing that does not match.
 threads() {
-	counted t "$BUILD/lab/threads-gcc-nofp.elf" scale=1 && "$U" export -f folded "$T/t.uniscope" \
+	counted t "$BUILD/lab/threads-gcc-nofp.elf" scale=1 && "$U" export --no-inline -f folded "$T/t.uniscope" \
 		>"$T/folded" && "$U" export -f counts "$T/t.uniscope" >"$T/counts" || return 1
 	for stack in 'cruncher_a_main;crunch_a 19204400' 'cruncher_b_main;crunch_b 9604000' \
 		'consumer_main;consume 3203600' 'cruncher_a_main;lab_thread_yield;schedule;lab_switch 6000'; do

@@ -53,8 +53,8 @@ records() { # OPTION...
 
 judged() { # EVERY [chains]
 	"$U" report --exits --json "$session" >"$T/exits.json" &&
-		"$U" export --exits -f folded "$session" >"$T/count.folded" &&
-		"$U" export --exits=time -f folded "$session" >"$T/time.folded" &&
+		"$U" export --no-inline --exits -f folded "$session" >"$T/count.folded" &&
+		"$U" export --no-inline --exits=time -f folded "$session" >"$T/time.folded" &&
 		python3 "$judge" "$T" "$@"
 }
 
@@ -94,7 +94,7 @@ check 'the ordinary report is that of samples' says 'samples  ' "$U" report "$se
 check 'and tells of exits' says 'exits  .* 0 lost' "$U" report "$session"
 check 'a flame graph' says 'exit mmio write 0xd0000010' "$U" export --exits -f svg "$session"
 check 'single samples are none' says 'holds single samples' "$U" export --exits -f uniprof "$session"
-check 'by what?' says 'by count or by time' "$U" export --exits=size -f folded "$session"
+check 'by what?' says 'by count or by time' "$U" export --no-inline --exits=size -f folded "$session"
 
 check 'one without frame pointers' waits "$nofp" rounds=1
 check 'one exit in 7, no samples' records --exits=7 -F 0

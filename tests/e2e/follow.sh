@@ -61,7 +61,7 @@ goes_on() {
 	"$U" report "$T/f.uniscope" >"$T/report" 2>&1
 	cat "$T/report"
 	grep -Eq "^gap  .* s long, .* s after the begin: .*; pid $new had it then" "$T/report" || return 1
-	"$U" export -f perf "$T/f.uniscope" >"$T/perf" 2>/dev/null || return 1
+	"$U" export --no-inline -f perf "$T/f.uniscope" >"$T/perf" 2>/dev/null || return 1
 	python3 - "$T/f.uniscope/session.json" "$T/perf" <<-'END'
 		import json, re, sys
 		guests = json.load(open(sys.argv[1]))['guests']

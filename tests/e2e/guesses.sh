@@ -14,7 +14,7 @@ s=$T/s.uniscope
 records() { # OPTIONS...
 	for seconds in 2 8 30 80; do
 		timeout 140 "$U" record "$target" -q -F 499 -d $seconds -o "$s" --overwrite "$@" || return 1
-		[ "$("$U" export -f folded "$s" | awk '{n += $NF} END {print n + 0}')" -ge 100 ] && return 0
+		[ "$("$U" export --no-inline -f folded "$s" | awk '{n += $NF} END {print n + 0}')" -ge 100 ] && return 0
 		retry "fewer than 100 samples in $seconds s"
 	done
 	return 1
@@ -22,7 +22,7 @@ records() { # OPTIONS...
 
 # The share of chains that reach their root is between these, in percent.
 complete() { # LOW HIGH
-	"$U" report "$s" >"$T/report" && "$U" export -f json "$s" -o "$T/json" || return 1
+	"$U" report "$s" >"$T/report" && "$U" export --no-inline -f json "$s" -o "$T/json" || return 1
 	grep '^chains' "$T/report"
 	python3 -c 'import json, sys
 g = json.load(open(sys.argv[1]))["recording"]["guests"][0]
@@ -34,8 +34,8 @@ assert float(sys.argv[2]) <= 100 * g["complete"] <= float(sys.argv[3])' "$T/json
 guesses_are_marked() {
 	boot tcg "$T/bare.elf" "" && records -e "$T/bare.elf" && complete 60 100 || return 1
 	grep '^guesses .*marked ?' "$T/report" || return 1
-	"$U" export -f folded "$s" | tee "$T/folded" | grep 'lab_thread_entry ?;worker_main' || return 1
-	"$U" export -f folded --no-marks "$s" | grep -F '?' && return 1
+	"$U" export --no-inline -f folded "$s" | tee "$T/folded" | grep 'lab_thread_entry ?;worker_main' || return 1
+	"$U" export --no-inline -f folded --no-marks "$s" | grep -F '?' && return 1
 	"$U" export -f svg "$s" | grep -q '<title>lab_thread_entry ? (' &&
 		grep -q '"name":"lab_thread_entry","kind":"guest","guess":true' "$T/json" || return 1
 	"$U" stacks "$target" -e "$T/bare.elf" | tee "$T/stacks"
@@ -50,7 +50,7 @@ short_chains_are_not_complete() {
 # The same image with all it has is a hundred percent, without a guess.
 whole_image() {
 	boot tcg "$whole" "" && records -e "$whole" && complete 99 100 && ! grep '^guesses' "$T/report" &&
-		"$U" export -f folded "$s" -o "$T/folded" && ! grep -F '?' "$T/folded"
+		"$U" export --no-inline -f folded "$s" -o "$T/folded" && ! grep -F '?' "$T/folded"
 }
 
 # Leaves in a program that was not given.

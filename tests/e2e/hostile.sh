@@ -26,7 +26,7 @@ hostile() { # UNWIND WAY MODE SMP STOP-WORDS...
 		timeout 90 "$U" record "$target" "$(method "$way")" -q -F 199 -d $seconds -e "$elf" \
 			--unwind "$unwind" \
 			--watch lab_truth -o "$T/s.uniscope" --overwrite 2>&1 &&
-			"$U" export "$T/s.uniscope" --all-time -f json -o "$T/s.json" &&
+			"$U" export --no-inline "$T/s.uniscope" --all-time -f json -o "$T/s.json" &&
 			"$U" report "$T/s.uniscope" >/dev/null &&
 			python3 "$ask" number "$T/s.uniscope" lost 0 0 &&
 			python3 "$ask" only "$T/s.uniscope" "$@" && kill -0 "$guest" || return 1

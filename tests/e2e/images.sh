@@ -12,7 +12,7 @@ variants=$(cd "$BUILD/lab" && ls deep-pie-*.elf | sed 's/^deep-pie-\(.*\)\.elf$/
 
 # The names of vCPU 0's chain, leaf first, in one line; it must have reached its root.
 chain() { # TARGET OPTION...
-	"$U" stacks --json "$@" >"$T/stacks" || return 1
+	"$U" stacks --no-inline --json "$@" >"$T/stacks" || return 1
 	python3 -c 'import json, sys
 v = json.load(open(sys.argv[1]))[0]
 print(v["stop"], " ".join(f.get("name", "?") for f in v["frames"]))' "$T/stacks"
@@ -50,7 +50,7 @@ moved() { # ACCEL VARIANT
 		python3 "$SRC/tests/e2e/ask.py" number "$T/s.uniscope" samples 50 && break
 		retry "fewer than 50 samples in $seconds s"
 	done
-	"$U" export -f folded "$T/s.uniscope" -o "$T/folded" || return 1
+	"$U" export --no-inline -f folded "$T/s.uniscope" -o "$T/folded" || return 1
 	head -c 300 "$T/folded"
 	python3 - "$T/s.uniscope/session.json" "$T/stacks" "$elf" "$T/folded" <<'P'
 import json, subprocess, sys
@@ -138,11 +138,11 @@ assert {"program_burn", "service_burn"} <= kinds, kinds' "$T/seen" "$both"
 recorded() { # SYSROOT
 	for seconds in 1 3 8; do # on a busy host there are few samples
 		"$U" record "$target" -q -e "$elf" --sysroot "$1" -d $seconds -o "$T/s.uniscope" \
-			--overwrite && "$U" export -f folded "$T/s.uniscope" -o "$T/folded" || return 1
+			--overwrite && "$U" export --no-inline -f folded "$T/s.uniscope" -o "$T/folded" || return 1
 		grep -q 'program_inner;program_burn ' "$T/folded" &&
 			grep -q 'program_inner;service_work;service_burn ' "$T/folded" && break
 	done
-	"$U" export -f json "$T/s.uniscope" -o "$T/json" || return 1
+	"$U" export --no-inline -f json "$T/s.uniscope" -o "$T/json" || return 1
 	cat "$T/folded"
 	python3 - "$T/s.uniscope/session.json" "$T/folded" "$T/json" "$T/serial" <<'P'
 import json, re, sys
@@ -198,7 +198,7 @@ late() { # ACCEL SYSROOT
 	record_late "$1" "$2" 4 || { [ $? -eq 2 ] && record_late "$1" "$2" 15; } || return 1
 	cat "$T/err"
 	grep -q 'program at' "$T/serial" && grep -q 'the guest has loaded .*program' "$T/err" &&
-		"$U" export -f folded "$T/s.uniscope" -o "$T/folded" || return 1
+		"$U" export --no-inline -f folded "$T/s.uniscope" -o "$T/folded" || return 1
 	cat "$T/folded"
 	python3 - "$T/s.uniscope/session.json" "$T/folded" "$T/serial" <<'P'
 import json, re, sys

@@ -27,15 +27,18 @@ records() { # IMAGE
 }
 
 names() { # SOURCE
-	"$U" export "$s" --inline --lines -f json -o "$T/s.json" &&
+	"$U" export "$s" --lines -f json -o "$T/s.json" &&
 		python3 "$here/inline_judge.py" "$T/s.json" "$SRC/lab/apps/$1"
 }
 
 marked() { # SERVE
-	"$U" export "$s" --inline -f folded -o "$T/s.folded" &&
+	"$U" export "$s" -f folded -o "$T/s.folded" &&
 		grep -q "app_main;$1;.*absorb_\[i\];.*mix_\[i\]" "$T/s.folded" &&
-		"$U" export "$s" --inline -o "$T/s.svg" && grep -q 'mix (' "$T/s.svg" &&
-		"$U" export "$s" -f folded -o "$T/s.folded" && ! grep -q '_\[i\]\|mix' "$T/s.folded"
+		"$U" export "$s" -o "$T/s.svg" && grep -q 'mix (' "$T/s.svg" &&
+		"$U" report -n 0 "$s" | grep 'mix .*\[inlined\]' &&
+		"$U" report --html "$T/s.html" --force "$s" && in_page 'mix' "$T/s.html" || return 1
+	"$U" export "$s" --no-inline -f folded -o "$T/s.folded" && ! grep -q '_\[i\]\|mix' "$T/s.folded" &&
+		! "$U" report -n 0 --no-inline "$s" | grep 'inlined'
 }
 
 raw() { # MANGLED
@@ -43,8 +46,14 @@ raw() { # MANGLED
 }
 
 now() { # SERVE: the chain as it is at the moment
-	"$U" stacks "$target" -e "$elf" --inline --lines >"$T/out" && cat "$T/out" &&
+	"$U" stacks "$target" -e "$elf" --lines >"$T/out" && cat "$T/out" &&
 		grep -q "$1+0x" "$T/out" && grep -q '#0 .*burn (.*:[0-9]*) \[inlined\]' "$T/out"
+}
+
+live() { # top has them, too
+	"$U" top "$target" -e "$elf" --batch --rows 0 >"$T/out" 2>&1
+	cat "$T/out" && grep -q 'mix' "$T/out" &&
+		"$U" top "$target" -e "$elf" --batch --rows 0 --no-inline >"$T/out" 2>&1 && cat "$T/out" && ! grep -q 'mix' "$T/out"
 }
 
 images='cxx-gcc-fp cxx-clang-fp rust-gcc-fp rust-gcc-nofp'
@@ -66,5 +75,6 @@ for image in $(by_default 'cxx-clang-fp rust-gcc-nofp' "$images"); do
 	# The guest spends a hundredth of its time elsewhere.
 	elf=$BUILD/lab/$image.elf
 	check "$image under $accel: stacks shows them now" wait_for 60 now "$serve"
+	check "$image under $accel: top shows them" live
 done
 finish

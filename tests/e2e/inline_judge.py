@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """inline_judge.py PROFILE.json SOURCE: do a profile's inlined functions and lines fit the source?
 
-The profile is of lab/apps/cxx.cc or rust.rs, exported with --inline --lines. The judge checks the
+The profile is of lab/apps/cxx.cc or rust.rs, exported with --lines. The judge checks the
 shares that the source states for its inlined functions. It also checks each frame of that file: its
 line must call the next frame's function."""
 import json

@@ -50,11 +50,11 @@ judge() { # SESSION WITH-BOOKS MIN-SAMPLES
 }
 
 outside_books() {
-	"$U" export "$T/out.uniscope" --all-time -f json -o "$T/out.json" && judge out "$T/out.uniscope" 100
+	"$U" export --no-inline "$T/out.uniscope" --all-time -f json -o "$T/out.json" && judge out "$T/out.uniscope" 100
 }
 
 inside_books() {
-	"$U" export "$T/in.uniscope" --all-time -f json -o "$T/in.json" &&
+	"$U" export --no-inline "$T/in.uniscope" --all-time -f json -o "$T/in.json" &&
 		babeltrace2 "$T/in.uniscope" | python3 "$here/inside_books.py" "$T" &&
 		judge in "$T/books.json" "${1:-500}"
 }
@@ -99,7 +99,7 @@ outputs() {
 		cat "$T/report"
 		return 1
 	}
-	"$U" export "$T/in.uniscope" --all "$T/all" &&
+	"$U" export "$T/in.uniscope" --no-inline --all "$T/all" &&
 		grep -q ';recurse;recurse;burn_d ' "$T"/all/*.folded &&
 		"$U" report --html "$T/in.html" "$T/in.uniscope" && [ -s "$T/in.html" ] &&
 		babeltrace2 "$T/in.uniscope" >"$T/ctf" && [ -s "$T/ctf" ]
@@ -118,7 +118,7 @@ some_samples() { # TARGET OPTION...
 	for seconds_ in 0.7 7 30; do
 		timeout 120 "$U" record "$to" -e "$elf" -F 200 -d $seconds_ -o "$T/in.uniscope" --overwrite "$@" ||
 			return 1
-		[ -z "$("$U" export "$T/in.uniscope" -f folded -o -)" ] || return 0
+		[ -z "$("$U" export --no-inline "$T/in.uniscope" -f folded -o -)" ] || return 0
 	done
 	return 1
 }
@@ -315,7 +315,7 @@ check 'a guest that does not patch itself' refused_by 1 'cannot patch its own co
 
 # Each thread's samples are its own: what one does is below no other.
 by_thread() {
-	some_samples "$by_unix" -F 2000 -d 3 && "$U" export --per-thread -f folded "$T/in.uniscope" >"$T/threads" || return 1
+	some_samples "$by_unix" -F 2000 -d 3 && "$U" export --no-inline --per-thread -f folded "$T/in.uniscope" >"$T/threads" || return 1
 	for f in cruncher_a_main cruncher_b_main consumer_main; do
 		grep ";$f;" "$T/threads" | sed 's/;.*//' | sort -u >"$T/$f"
 		if [ "$(grep -c '^thread 0x' "$T/$f")" -ne 1 ] || [ "$(wc -l <"$T/$f")" -ne 1 ]; then
@@ -344,7 +344,7 @@ boot_two() {
 by_vcpu() {
 	for seconds in 3 10 30; do
 		some_samples "$by_unix" -F 1000 -d "$seconds" &&
-			"$U" export --per-vcpu -f folded "$T/in.uniscope" >"$T/vcpus" || return 1
+			"$U" export --no-inline --per-vcpu -f folded "$T/in.uniscope" >"$T/vcpus" || return 1
 		awk '/^vcpu 0;.*;cpu0_work;cpu0_(hot|warm)[; ]/ { first += $NF }
 			/^vcpu 1;lab_ap_entry;lab_ap_main;ap_work;cpu1_work;cpu1_hot[; ]/ { second += $NF }
 			/^vcpu 0;.*cpu1_|^vcpu 1;.*cpu0_|^vcpu [2-9]/ { astray += $NF }

@@ -171,7 +171,7 @@ falls_back() {
 	cat "$T/err"
 	[ $status -eq 0 ] && grep -q 'CAP_BPF and CAP_PERFMON are missing' "$T/err" &&
 		grep -q '"method": *"pause"' "$T/f.uniscope/session.json" &&
-		"$U" export "$T/f.uniscope" -f folded -o "$T/f.folded" && grep -q burn_a "$T/f.folded"
+		"$U" export --no-inline "$T/f.uniscope" -f folded -o "$T/f.folded" && grep -q burn_a "$T/f.folded"
 }
 if [ "$(id -u)" -ne 0 ] || ! command -v setpriv >/dev/null; then
 	skip 'without them it says what is missing' 'only root can drop capabilities here'

@@ -51,12 +51,12 @@ def record(folder, pid):
     for seconds in (3, 12, 50):
         subprocess.run([U, 'record', 'proc:pid=%d' % pid, '-q', '-F', '499', '-d', str(seconds), '-o', session, '--overwrite'],
                        check=True, timeout=120)
-        out = subprocess.run([U, 'export', session, '-f', 'folded'], check=True, stdout=subprocess.PIPE, text=True).stdout
+        out = subprocess.run([U, 'export', '--no-inline', session, '-f', 'folded'], check=True, stdout=subprocess.PIPE, text=True).stdout
         stacks = [(line.rsplit(' ', 1)[0].split(';'), int(line.rsplit(' ', 1)[1])) for line in out.splitlines()]
         if sum(n for _, n in stacks) >= WANT:
             break
         print('# retry: fewer than %d samples in %d s' % (WANT, seconds))
-    said = subprocess.run([U, 'export', session, '-f', 'json'], check=True, stdout=subprocess.PIPE, text=True).stdout
+    said = subprocess.run([U, 'export', '--no-inline', session, '-f', 'json'], check=True, stdout=subprocess.PIPE, text=True).stdout
     return stacks, json.loads(said)['recording']['guests'][0]
 
 

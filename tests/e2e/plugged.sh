@@ -80,8 +80,8 @@ session() { # OPTION...
 reported() { # of each vCPU, and the sums are right
 	"$U" report "$T/s.uniscope" >"$T/report" && cat "$T/report" &&
 		grep -q '^vcpu 1 ' "$T/report" &&
-		"$U" report --all-time --json --vcpu 1 "$T/s.uniscope" >"$T/one.json" &&
-		"$U" report --all-time --json "$T/s.uniscope" >"$T/all.json" &&
+		"$U" report --no-inline --all-time --json --vcpu 1 "$T/s.uniscope" >"$T/one.json" &&
+		"$U" report --no-inline --all-time --json "$T/s.uniscope" >"$T/all.json" &&
 		python3 - "$T" <<'END'
 import json, sys
 of = lambda name: json.load(open(sys.argv[1] + "/" + name))
@@ -106,7 +106,7 @@ done
 lines() {
 	begin || return 1
 	rm -f "$T/top"
-	"$U" top "$target" -e "$T/names" --batch --json --count 0 -i 0.5 >"$T/top" 2>"$T/log" &
+	"$U" top --no-inline "$target" -e "$T/names" --batch --json --count 0 -i 0.5 >"$T/top" 2>"$T/log" &
 	watcher=$!
 	wait_for test -s "$T/top" && plug && wait_for two_lines
 	status=$?
@@ -143,7 +143,7 @@ check 'a guest that could not be recorded: why' failed
 
 # However short it is and however long it took to begin.
 not_empty() {
-	begin && "$U" top "$target" -e "$T/names" --json --count 1 -i 0.1 -F 997 >"$T/top" || return 1
+	begin && "$U" top --no-inline "$target" -e "$T/names" --json --count 1 -i 0.1 -F 997 >"$T/top" || return 1
 	cat "$T/top"
 	python3 -c 'import json, sys
 s = json.load(open(sys.argv[1]))

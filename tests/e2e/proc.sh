@@ -47,7 +47,7 @@ books() { # APP-VARIANT WAY; no WAY: the one that uniscope chooses
 	for seconds in 2 10 30; do
 		timeout 90 "$U" record "proc:pid=$pid${2:+,via=$2}" -q -F 499 -d $seconds --watch lab_truth \
 			-o "$T/s.uniscope" --overwrite || return 1
-		"$U" export "$T/s.uniscope" --all-time -f json -o "$T/s.json" || return 1
+		"$U" export --no-inline "$T/s.uniscope" --all-time -f json -o "$T/s.json" || return 1
 		python3 "$SRC/tests/e2e/judge.py" --stacks "$T/s.json" --session "$T/s.uniscope" \
 			--graph "$BUILD/lab/process/$1.graph" --min-samples 150
 		judgement=$?
@@ -61,7 +61,7 @@ one_stack() { # APP-VARIANT
 	begin_app "$1"
 	for seconds in 2 10 30; do
 		timeout 90 "$U" record "proc:pid=$pid,via=perf" -q -F 499 -d $seconds -o "$T/s.uniscope" --overwrite &&
-			"$U" export "$T/s.uniscope" -f folded -o "$T/p.folded" && "$U" export "$T/s.uniscope" -f json -o "$T/s.json" ||
+			"$U" export --no-inline "$T/s.uniscope" -f folded -o "$T/p.folded" && "$U" export --no-inline "$T/s.uniscope" -f json -o "$T/s.json" ||
 			return 1
 		[ "$(awk '{ n += $NF } END { print n + 0 }' "$T/p.folded")" -lt 100 ] || break
 	done
@@ -128,7 +128,7 @@ sorter() {
 sorts() { # WAY
 	for seconds in 1.5 10 30; do # a busy host gives it few turns
 		timeout 90 "$U" record "proc:pid=$pid,via=$1" -q -F 499 -d $seconds -o "$T/p.uniscope" --overwrite &&
-			"$U" export "$T/p.uniscope" -f folded -o "$T/p.folded" || return 1
+			"$U" export --no-inline "$T/p.uniscope" -f folded -o "$T/p.folded" || return 1
 		[ "$(grep -v '\[idle\]\|poll\|wait' "$T/p.folded" | awk '{ n += $NF } END { print n + 0 }')" -lt 100 ] || break
 	done
 	grep -q 'main;sort_some;.*;compare ' "$T/p.folded" && grep -q '^_start;' "$T/p.folded" && return 0
@@ -181,7 +181,7 @@ refused() { # WORDS OPTION...
 }
 
 top() { # OPTION...: of the last app above, deep
-	timeout 30 "$U" top "proc:pid=$pid" --json --count 2 -i 0.5 "$@" >"$T/top.json" || return 1
+	timeout 30 "$U" top --no-inline "proc:pid=$pid" --json --count 2 -i 0.5 "$@" >"$T/top.json" || return 1
 	python3 -c 'import json, sys
 for text in open(sys.argv[1]):
     last = json.loads(text)

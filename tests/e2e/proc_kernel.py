@@ -73,7 +73,7 @@ def ours(target, seconds, *options):
 
 def folded(source):
     s = Stacks()
-    for line in run(U, "export", source, "-f", "folded").stdout.splitlines():
+    for line in run(U, "export", "--no-inline", source, "-f", "folded").stdout.splitlines():
         stack, weight = line.rsplit(" ", 1)
         frames = stack.split(";")[::-1]
         kernel = [f[: -len(MARK)] for f in frames if f.endswith(MARK)]

@@ -25,7 +25,7 @@ truth() { # IMAGE HZ
 	sleep 1
 	for seconds in 5 20 40; do
 		record $seconds "$2" --watch lab_truth || return 1
-		"$U" export "$T/s.uniscope" --all-time -f json -o "$T/s.json" || return 1
+		"$U" export --no-inline "$T/s.uniscope" --all-time -f json -o "$T/s.json" || return 1
 		python3 "$here/judge.py" --stacks "$T/s.json" --session "$T/s.uniscope" \
 			--graph "$BUILD/lab/$1.graph" --min-complete 0.9995 --rate "$2" >"$T/verdict" 2>&1
 		judgement=$?

@@ -56,19 +56,19 @@ kept_apart() {
 		return 1
 	}
 	member 'len(guests) == 2 and all(g["statistics"]["weight"] > 100 for g in guests)' || return 1
-	"$U" report --all-time --json "$T/s.uniscope" >"$T/all.json" || return 1
+	"$U" report --no-inline --all-time --json "$T/s.uniscope" >"$T/all.json" || return 1
 	first=$(basename "$(image shares)" .elf) second=$(basename "$(image calls2)" .elf)
 	python3 "$ask" below "$T/all.json" "$first" burn_a &&
 		python3 "$ask" below "$T/all.json" "$second" burn_a not &&
 		python3 "$ask" below "$T/all.json" "$second" function_1 &&
 		python3 "$ask" below "$T/all.json" "$first" function_1 not || return 1
-	"$U" report --all-time --guest "$second" --json "$T/s.uniscope" >"$T/second.json" || return 1
+	"$U" report --no-inline --all-time --guest "$second" --json "$T/s.uniscope" >"$T/second.json" || return 1
 	! grep -q burn_a "$T/second.json" && grep -q function_1 "$T/second.json"
 }
 
 # Guests that were mixed up would be off by tens of points; truth.sh looks more closely.
 as_the_books_say() { # GUEST IMAGE
-	"$U" export --guest "$1" "$T/s.uniscope" --all-time -f json -o "$T/s.json" || return 1
+	"$U" export --no-inline --guest "$1" "$T/s.uniscope" --all-time -f json -o "$T/s.json" || return 1
 	python3 -c 'import json, sys
 doc = json.load(open(sys.argv[1] + "/session.json"))
 doc["guests"] = [doc["guests"][int(sys.argv[2])]]

@@ -25,7 +25,7 @@ awk '{print $1, $2, $NF}' "$T/objdump-x" >"$T/columns"
 tables='nm nm-S kallsyms objdump-t objdump-x columns'
 
 functions() { # REPORT-OPTIONS...: the table of functions
-	"$U" report -n 0 "$@" "$s" | sed -n '/FUNCTION/,$p'
+	"$U" report --no-inline -n 0 "$@" "$s" | sed -n '/FUNCTION/,$p'
 }
 
 records() { # OPTIONS...
@@ -70,15 +70,17 @@ debug_dir() {
 	mkdir -p "$T/dbg/.build-id/${id%"$rest"}" &&
 		objcopy --only-keep-debug "$full" "$T/dbg/.build-id/${id%"$rest"}/$rest.debug" &&
 		records -e "$stripped" --debug-dir "$T/dbg" &&
-		functions --lines --inline >"$T/got" && grep ' kmain (main.c:[0-9]*)' "$T/got" &&
+		functions --lines >"$T/got" && grep ' kmain (main.c:[0-9]*)' "$T/got" &&
 		"$U" stacks "$target" -e "$stripped" --debug-dir "$T/dbg" --lines |
 		grep 'lab_entry+0x.*[.]S:'
 }
 
 no_debug_data() {
 	strip -g -o "$T/nodebug" "$full" && records -e "$T/nodebug" &&
-		"$U" report --inline -n 0 "$s" >"$T/got" 2>"$T/said" && grep ' lab_entry' "$T/got" &&
-		grep 'no lines and inlined functions' "$T/said"
+		"$U" report --lines -n 0 "$s" >"$T/got" 2>"$T/said" && grep ' lab_entry' "$T/got" &&
+		grep 'no lines and inlined functions' "$T/said" || return 1
+	"$U" report -n 0 "$s" 2>&1 | grep 'no lines' && return 1
+	return 0
 }
 
 # As after a rebuild in which one function became another one, with a build-id of its own.
@@ -103,7 +105,7 @@ stale() {
 	rebuild && records -e "$T/rebuilt" 2>"$T/said" &&
 		[ "$(grep -c 'rebuilt is not exactly what the guest runs: its build-id is another' "$T/said")" = 1 ] &&
 		grep 'differ in crc_byte; what differs has no name' "$T/said" || return 1
-	"$U" report -n 0 --lines --inline "$s" >"$T/got" 2>&1 && grep ' checksum_update' "$T/got" &&
+	"$U" report -n 0 --lines "$s" >"$T/got" 2>&1 && grep ' checksum_update' "$T/got" &&
 		! grep '%  crc_byte' "$T/got" && grep '^NOT EXACTLY THAT IMAGE .*in crc_byte' "$T/got" || return 1
 	"$U" report --html "$T/page.html" --force "$s" && in_page 'NOT EXACTLY THAT IMAGE' "$T/page.html" || return 1
 	"$U" stacks "$target" -e "$T/rebuilt" 2>"$T/said" >"$T/got" && ! grep 'crc_byte' "$T/got" &&

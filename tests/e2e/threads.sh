@@ -9,7 +9,7 @@ U=$1 BUILD=$2 SRC=$3
 judge="$SRC/tests/e2e/threads.py"
 
 shown() {
-	"$U" stacks --threads --json "$target" -e "$elf" >"$T/stacks.json" &&
+	"$U" stacks --no-inline --threads --json "$target" -e "$elf" >"$T/stacks.json" &&
 		python3 "$judge" stacks "$T/stacks.json"
 }
 
@@ -23,17 +23,17 @@ recorded() { # OPTION...
 }
 
 off_cpu() {
-	"$U" export --off-cpu -f folded "$T/s.uniscope" >"$T/off.folded" &&
+	"$U" export --no-inline --off-cpu -f folded "$T/s.uniscope" >"$T/off.folded" &&
 		python3 "$judge" off "$T/off.folded"
 }
 
 on_cpu() {
-	"$U" export --on-cpu --per-thread -f folded "$T/s.uniscope" >"$T/on.folded" &&
+	"$U" export --no-inline --on-cpu --per-thread -f folded "$T/s.uniscope" >"$T/on.folded" &&
 		python3 "$judge" on "$T/on.folded"
 }
 
 only() { # NAME
-	"$U" export --all-time --thread "$1" --per-thread -f folded "$T/s.uniscope" >"$T/only.folded" || return 1
+	"$U" export --no-inline --all-time --thread "$1" --per-thread -f folded "$T/s.uniscope" >"$T/only.folded" || return 1
 	test -s "$T/only.folded" && ! grep -v "^thread $1;" "$T/only.folded"
 }
 

@@ -69,7 +69,7 @@ END
 
 for accel in $(by_default kvm "$accels"); do
 	boot "$accel" "$(image shares)" '' || exit 1
-	(timeout 120 "$U" top "$target" -e "$elf" --json --count 0 -F 199 --rows 0 >"$T/pipe" 2>"$T/err"
+	(timeout 120 "$U" top --no-inline "$target" -e "$elf" --json --count 0 -F 199 --rows 0 >"$T/pipe" 2>"$T/err"
 		echo $? >"$T/st") &
 	t=$!
 	check "$accel: shares are right" shares "$T/pipe"
@@ -94,7 +94,7 @@ for accel in $(by_default kvm "$accels"); do
 	check "$accel: Ctrl-C ends it well" test $? = 0 -a ! -s "$T/err" -a -s "$T/text"
 	check "$accel: the guest runs on" beats
 	rm -f "$T/json"
-	(timeout 120 "$U" top "$target" -e "$elf" --json --count 0 -i 5 >"$T/json" 2>"$T/err"
+	(timeout 120 "$U" top --no-inline "$target" -e "$elf" --json --count 0 -i 5 >"$T/json" 2>"$T/err"
 		echo $? >"$T/st") &
 	t=$!
 	wait_for 60 test -s "$T/json"
@@ -107,16 +107,16 @@ done
 if [ "$accels" != tcg ]; then
 	boot kvm "$(image idle)" '' || exit 1
 	if [ -z "$no_bpf" ]; then
-		timeout 60 "$U" top "$target" --json --count 2 -i 2 >"$T/json" 2>"$T/err"
+		timeout 60 "$U" top --no-inline "$target" --json --count 2 -i 2 >"$T/json" 2>"$T/err"
 		check "kvm: sampled without a stop" streamed "$T/json"
-		timeout 60 "$U" top "$target" --json --no-exits >"$T/json" 2>"$T/err"
+		timeout 60 "$U" top --no-inline "$target" --json --no-exits >"$T/json" 2>"$T/err"
 		check "kvm: exits are not counted if unwanted" \
 			grep -q '"exits_per_s":null' "$T/json"
 	fi
 	first=$guest
 	guest=
 	boot kvm "$(image shares)" '' || exit 1
-	timeout 120 "$U" top "kvm:pid=$first" "$target" --json --count 1 -i 3 --idle --rows 0 >"$T/json" \
+	timeout 120 "$U" top --no-inline "kvm:pid=$first" "$target" --json --count 1 -i 3 --idle --rows 0 >"$T/json" \
 		2>"$T/err"
 	check "two guests" python3 - "$T/json" <<'END'
 import json, sys

@@ -79,7 +79,7 @@ print(int(json.load(open(sys.argv[1] + "/session.json"))["statistics"]["samples"
 		seconds=$((seconds * $1 / (${got:-0} + 100) + first))
 		[ $seconds -gt 100 ] && seconds=100
 	done
-	"$U" export "$T/s.uniscope" --all-time -f json -o "$T/s.json" >>"$T/log" 2>&1
+	"$U" export --no-inline "$T/s.uniscope" --all-time -f json -o "$T/s.json" >>"$T/log" 2>&1
 }
 
 # If a busy host gives a vCPU few turns, its samples come in bunches. Then one of some 60 shares may be off by more than 4 of their

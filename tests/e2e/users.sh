@@ -20,7 +20,7 @@ has() {
 	cat "$T/log"
 	grep '"method"' "$N/s.uniscope/session.json"
 	grep -q "\"method\": *\"$1\"" "$N/s.uniscope/session.json" &&
-		"$U" export --force "$N/s.uniscope" -f folded -o "$T/s.folded" && grep "$2" "$T/s.folded"
+		"$U" export --no-inline --force "$N/s.uniscope" -f folded -o "$T/s.folded" && grep "$2" "$T/s.folded"
 }
 records() { # METHOD FUNCTION TARGET
 	timeout 60 $nobody "$T/uniscope" record "$3" -q -F 199 -d 1.5 -e "${4:-$elf}" -o "$N/s.uniscope" --overwrite \

@@ -43,7 +43,7 @@ watch() {
 # Compares with what QEMU's monitor says of each vCPU.
 is_stacked() {
 	qmp human-monitor-command '{"command-line": "info registers -a"}' >"$T/regs" &&
-		"$U" stacks "$1" -e "$elf" --registers --json >"$T/stacks" &&
+		"$U" stacks --no-inline "$1" -e "$elf" --registers --json >"$T/stacks" &&
 		judge stacks "$T/stacks" "$vcpus_" "$T/regs"
 }
 is_dumped() {
@@ -53,7 +53,7 @@ is_dumped() {
 
 is_sampled() { # METHOD
 	"$U" record "$target" -e "$elf" -q -F 20 -d 0.6 --method "$1" -o "$T/s.uniscope" --overwrite &&
-		"$U" export --per-vcpu --all-time -f folded "$T/s.uniscope" -o "$T/folded" &&
+		"$U" export --no-inline --per-vcpu --all-time -f folded "$T/s.uniscope" -o "$T/folded" &&
 		judge sampled "$T/folded" "$T/s.uniscope" "$vcpus_"
 }
 
@@ -84,7 +84,7 @@ is_replayed() {
 	"$MKREPLAY" "$T/r" 1024 3 &&
 		"$U" record "replay:file=$T/r" -e "$T/names" -q -F 100 -d 0.5 -o "$T/s.uniscope" \
 			--overwrite &&
-		"$U" export --per-vcpu --all-time -f folded "$T/s.uniscope" -o "$T/folded" &&
+		"$U" export --no-inline --per-vcpu --all-time -f folded "$T/s.uniscope" -o "$T/folded" &&
 		judge replayed "$T/folded" "$T/s.uniscope" 1024
 }
 check 'replay: 1,024 vCPUs with known samples' is_replayed
@@ -95,7 +95,7 @@ is_left_off() {
 		printf 'CPU#%s\nRIP=1000 RSP=2000 RBP=0\n' "$i"
 	done >"$T/regs"
 	head -c 65536 /dev/zero >"$T/ram"
-	"$U" stacks "core:raw=$T/ram,regs=$T/regs" --json >"$T/stacks" 2>"$T/said" &&
+	"$U" stacks --no-inline "core:raw=$T/ram,regs=$T/regs" --json >"$T/stacks" 2>"$T/said" &&
 		judge counted "$T/stacks" 1024 &&
 		grep -q ': 6 of its 1030 vCPUs are left off: uniscope reaches at most 1024$' "$T/said"
 }

@@ -18,7 +18,7 @@ recorded() {
 	session=$out/$1.uniscope seconds=$2
 	shift 2
 	uniscope record "$target" -d "$seconds" --watch lab_truth -o "$session" "$@" 2>"$T/said" &&
-		uniscope export "$session" --all-time -f json -o "$session.json"
+		uniscope export --no-inline "$session" --all-time -f json -o "$session.json"
 	status=$?
 	cat "$T/said"
 	return $status

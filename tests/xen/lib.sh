@@ -29,7 +29,7 @@ recorded() {
 	# shellcheck disable=SC2086 # words
 	start "$name" -t "$type" -s "$vcpus" $app loop=1 &&
 		uniscope record "xen:dom=$name" -F 1000 -d $seconds --watch lab_truth -o "$session" "$@" &&
-		uniscope export "$session" -f json -o "$session.json"
+		uniscope export --no-inline "$session" -f json -o "$session.json"
 	status=$?
 	xl destroy "$name"
 	return $status

@@ -147,7 +147,7 @@ static int show_context(struct uni_guest *g, struct uni_err *err)
 	if (rc == 0 && o.table != NULL)
 		rc = uni_compat_symbols(o.table, &search, &table, err);
 	else if (rc == 0)
-		rc = uni_guest_symbols_load(g, &search, false, &names, err);
+		rc = uni_guest_symbols_load(g, &search, NULL, &names, err);
 	o.x.symtab = table != NULL ? table : names.symtab;
 	if (rc == 0)
 		rc = uni_xenctx_take(g, &o.x, x, err);

@@ -15,8 +15,8 @@ counted() { # NAME EVERY
 	cat "$T/said"
 	[ $status -eq 0 ] && grep -q '^lab: done' "/tmp/$name.log" &&
 		uniscope report --exits --json "$session" >"$out/$1/exits.json" &&
-		uniscope export --exits -f folded "$session" >"$out/$1/count.folded" &&
-		uniscope export --exits=time -f folded "$session" >"$out/$1/time.folded"
+		uniscope export --no-inline --exits -f folded "$session" >"$out/$1/count.folded" &&
+		uniscope export --no-inline --exits=time -f folded "$session" >"$out/$1/time.folded"
 }
 
 check 'each exit' counted each 1

@@ -14,7 +14,7 @@ by_perf() {
 }
 by_us() {
 	uniscope record "$target" -d 3 -F 499 --method bpf -o "$out/ours.uniscope" &&
-		uniscope export "$out/ours.uniscope" --all-time -f json -o "$out/ours.json"
+		uniscope export --no-inline "$out/ours.uniscope" --all-time -f json -o "$out/ours.json"
 }
 
 check 'a guest starts' start shares uneven=1

@@ -11,7 +11,7 @@ stacks() {
 }
 # Functions of `shares` in what top printed: 50, 25, 15, 10 % of what the burn_* have.
 top() {
-	uniscope top --batch --json -i 1 --count 3 -F 499 "$target" >"$out/top.json"
+	uniscope top --no-inline --batch --json -i 1 --count 3 -F 499 "$target" >"$out/top.json"
 }
 
 # Its rounds are all as long, and so is what a sample takes here: ticks without chance would keep step with

@@ -71,7 +71,7 @@ both() {
 fetched() {
 	in_domu 'tar -cf - in.uniscope | gzip | base64' >/dev/null &&
 		grep -v '^domu:' "$T/said" | base64 -d | gzip -d | tar -xf - -C "$out" &&
-		uniscope export "$out/in.uniscope" --all-time -f json -o "$out/in.json"
+		uniscope export --no-inline "$out/in.uniscope" --all-time -f json -o "$out/in.json"
 }
 # dom0 may do much, but a grant is for the one whom it names.
 not_for_dom0() {

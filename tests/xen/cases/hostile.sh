@@ -14,7 +14,7 @@ hostile() { # TYPE VCPUS MODE
 	# shellcheck disable=SC2086 # two words
 	timeout 60 uniscope record "xen:dom=$name" -q $more -F 300 -d 0.6 --unwind fp --watch lab_truth \
 		-o "$session" &&
-		uniscope export "$session" --all-time -f json -o "$session.json" && lives
+		uniscope export --no-inline "$session" --all-time -f json -o "$session.json" && lives
 	status=$?
 	xl destroy "$name"
 	return $status

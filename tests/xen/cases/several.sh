@@ -15,7 +15,7 @@ doctor() {
 }
 both() {
 	uniscope record "xen:dom=$CASE-a" "xen:dom=$CASE-b" -F 50 -d 2 -o "$out/s" 2>&1 &&
-		uniscope export "$out/s" --all-time -f folded >"$T/folded" &&
+		uniscope export --no-inline "$out/s" --all-time -f folded >"$T/folded" &&
 		grep -q 'burn_a' "$T/folded" && grep -q 'function_' "$T/folded"
 }
 # One of them ends: the other one is recorded to the end.
