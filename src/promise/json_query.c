@@ -8,11 +8,13 @@
 
 #define NAME 96
 
-static void begin_answer(
-	struct uni_json *j, struct uni_sink *out, const struct uni_promise_model *m)
+static void begin_answer(struct uni_json *j, struct uni_sink *out,
+	const struct uni_promise_model *m, const char *format)
 {
 	uni_json_init(j, out, true);
 	uni_json_object(j);
+	uni_json_kv(str, j, "format", format);
+	uni_json_kv(u64, j, "version", 1);
 	uni_json_kv(u64, j, "begin_ns", m->begin);
 	uni_json_kv(u64, j, "duration_ns", m->end - m->begin);
 	uni_json_kv(u64, j, "lost", m->lost);
@@ -84,7 +86,7 @@ int uni_promise_json_threads(struct uni_sink *out, const struct uni_promise_mode
 
 	if (rc != 0)
 		return rc;
-	begin_answer(&j, out, m);
+	begin_answer(&j, out, m, "uniscope-threads");
 	uni_json_key(&j, "threads");
 	uni_json_array(&j);
 	uni_vec_foreach (i, &rows.all)
@@ -145,7 +147,7 @@ int uni_promise_json_why(struct uni_sink *out, const struct uni_promise_model *m
 	size_t nr = uni_promise_why(m, promise, steps, UNI_PROMISE_STEPS);
 	struct uni_json j;
 
-	begin_answer(&j, out, m);
+	begin_answer(&j, out, m, "uniscope-why");
 	json_who(&j, "thread", m, promise);
 	uni_json_key(&j, "steps");
 	uni_json_array(&j);
@@ -166,7 +168,7 @@ int uni_promise_json_wakeups(struct uni_sink *out, const struct uni_promise_mode
 	if (w == NULL)
 		return -UNI_ENOMEM;
 	nr = uni_promise_wakeups(m, w, max);
-	begin_answer(&j, out, m);
+	begin_answer(&j, out, m, "uniscope-wakeups");
 	uni_json_key(&j, "wakeups");
 	uni_json_array(&j);
 	for (size_t i = 0; i < nr; i++) {

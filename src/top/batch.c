@@ -215,6 +215,8 @@ void uni_batch_json(const struct uni_top *top, const struct uni_batch_opts *opts
 
 	uni_json_init(&j, out, false);
 	uni_json_object(&j);
+	uni_json_kv(str, &j, "format", "uniscope-top");
+	uni_json_kv(u64, &j, "version", 1);
 	uni_json_kv(u64, &j, "snapshot", number);
 	uni_json_kv(str, &j, "guest", opts->guest);
 	uni_json_kv(double, &j, "from_s", (double)(top->from_ns - top->setup.start_ns) / 1e9);

@@ -4,7 +4,7 @@
 schema.py --file SCHEMA SRCROOT FILE...: outputs that another test has made.
 
 Members that a schema does not name are refused here, so that none is undocumented. Each document is then damaged in every place."""
-import copy, json, os, shutil, subprocess, sys, tempfile
+import copy, json, os, shutil, subprocess, sys, tarfile, tempfile
 
 import jsonschema
 
@@ -110,6 +110,17 @@ def documents():
     for trace in "t.uniscope", "function", "lite":
         for kind, doc in lines("trace", "replay", "--json", trace).items():
             yield "events", trace + " " + " ".join(kind), doc
+    tarfile.open(root + "/tests/golden/recorded/recorded.tar.xz").extractall()
+    yield "trace-threads", "all", output("trace", "threads", "--json", "promises.uniscope")
+    ids = [t["id"] for t in output("trace", "threads", "--json", "promises.uniscope")["threads"]]
+    for one in ids[0], ids[-1]:
+        yield "trace-why", one, output("trace", "why", "--json", "promises.uniscope", one)
+    yield "trace-wakeups", "all", output("trace", "wakeups", "--json", "promises.uniscope")
+    yield "trace-findings", "all", output("trace", "findings", "--json", "promises.uniscope")
+    yield "trace-syscalls", "a text", output("trace", "syscalls", "--json", root + "/fuzz/corpus/syscalls/console")
+    yield "stacks", "a core, with registers", output("stacks", "--json", "-r", "core:file=core", "-e", "traced.nm")
+    yield "stacks", "a replay, with lines", output("stacks", "--json", "--lines", "replay:file=demo.replay,once=1", "-e", "demo.elf")
+    yield "top", "a replay", output("top", "--json", "-d", "0.3", "--function", "app_main", "replay:file=demo.replay", "-e", "demo.elf")
     yield "diff", "shares", output("diff", "--json", "--fail-if", "function a +2pp", "old", "new")
     yield "diff", "blocks", output("diff", "--json", "s.uniscope", "s.uniscope")
     yield "diff", "known work", output("diff", "--json", "--per", "exit io*", "s.uniscope", "s.uniscope")
