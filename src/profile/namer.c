@@ -156,7 +156,7 @@ static bool push_kernel(struct uni_namer *n, const struct found *at)
 	else
 		len = uni_text_clean(text, UNI_TEXT_MAX, at->symbol, UNI_TEXT_MAX);
 	if (at->symbol != NULL)
-		f.addr = at->pc - (at->exact ? 0 : 1) - at->off;
+		f.addr = at->pc - (at->exact ? 0 : 1) - (n->from.naming->sites ? 0 : at->off);
 	if (at->symbol != NULL && n->from.naming->offsets)
 		len += (size_t)snprintf(
 			text + len, SUFFIX_MAX, "+0x%" PRIx64, at->off + (at->exact ? 0 : 1));
@@ -229,7 +229,7 @@ static bool push_function(
 		f.kind = (uint8_t)uni_frame_kind_of(text);
 		f.image = 0;
 	} else if (at->symbol != NULL) {
-		f.addr = at->svma - at->off + n->from.bias;
+		f.addr = at->svma + n->from.bias - (n->from.naming->sites ? 0 : at->off);
 		if (n->from.naming->offsets)
 			len += (size_t)snprintf(text + len, SUFFIX_MAX, "+0x%" PRIx64,
 				at->off + (at->exact ? 0 : 1));
@@ -248,6 +248,8 @@ static bool push_inlined(struct uni_namer *n, const struct found *at, const stru
 	char text[UNI_TEXT_MAX + 2 * SUFFIX_MAX + MARK_MAX];
 	size_t len = put_name(n, place->function != NULL ? place->function : "[inlined]", text);
 
+	if (n->from.naming->sites)
+		f.addr = at->svma + n->from.bias;
 	if (n->from.naming->lines)
 		len = put_line(n, place, &f, text, len);
 	put_frame_name(n, at, &f, text, len);

@@ -17,6 +17,7 @@ struct uni_naming {
 	bool lines;	/* one frame a source line: "name (file.c:12)" */
 	bool mangled;	/* names as the linker knows them */
 	bool unmarked;	/* guessed frames without their " ?" */
+	bool sites;	/* frames differ by address, which is of the instruction */
 };
 
 static inline bool uni_naming_wants_places(const struct uni_naming *n)

@@ -3,11 +3,13 @@
 """annotate.py UNISCOPE SRCROOT MKTRACE: `annotate` of a trace, whose functions get code: calls and time of each call. TAP.
 
 The referees are the call tree of `trace graph` and objdump."""
+import gzip
 import json
 import os
 import re
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 import jsonschema
@@ -123,8 +125,67 @@ def main():
     refused(2, "2 functions are called twin: give an address (%s)" % ", ".join("0x" + a for a in sorted(twins)), "two functions of one name", "t.uniscope", "twin")
 
 
+def fields(data):
+    """(number, value) of each field of a protobuf message."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            at += 1
+            value |= (data[at - 1] & 127) << shift
+            shift += 7
+            if data[at - 1] < 128:
+                return value
+
+    while at < len(data):
+        key = varint()
+        if key & 7 == 0:
+            yield key >> 3, varint()
+        else:
+            assert key & 7 == 2, key
+            size = varint()
+            at += size
+            yield key >> 3, data[at - size:at]
+
+
+def numbers_of(data):
+    """A packed list of numbers."""
+    return [value for _, value in fields(b"".join(b"\x08" + bytes(x) for x in re.findall(rb"[\x80-\xff]*[\0-\x7f]", data, re.S)))]
+
+
+def pprof_sites():
+    """The locations of a pprof file are the instructions that were sampled: as annotate has them, and with nm's function."""
+    tarfile.open(os.path.join(ROOT, "tests/golden/recorded/recorded.tar.xz")).extractall()
+    run("export", "exits.uniscope", "-o", "x.pb.gz")
+    with gzip.open("x.pb.gz") as f:
+        parts = list(fields(f.read()))
+    text = [v for k, v in parts if k == 6]
+    functions = {m[1]: text[m[2]].decode() for m in (dict(fields(v)) for k, v in parts if k == 5)}
+    where = {m[1]: (m[3], functions[dict(fields(m[4]))[1]]) for m in (dict(fields(v)) for k, v in parts if k == 4)}
+    selfs = {}
+    for sample in (dict(fields(v)) for k, v in parts if k == 2):
+        at = where[numbers_of(sample[1])[0]]
+        selfs[at] = selfs.get(at, 0) + numbers_of(sample[2])[0]
+    table = sorted((int(a, 16), name) for a, name in re.findall(r"^(\w+) [tT] (\S+)$", subprocess.check_output(
+        ["nm", "demo.elf"], text=True), re.M))
+    wrong = [w for w in where.values() if max(s for s in table if s[0] <= w[0])[1] != w[1]]
+    begins = sum(w[0] in dict(table) for w in where.values())
+    ok(not wrong and len(where) > 20 and begins < len(where) / 4, "pprof: locations are instructions of their functions", (wrong, begins))
+    hot = max(selfs, key=selfs.get)[1]
+    want = json.loads(run("annotate", "--json", "-e", "demo.elf", "exits.uniscope", hot)[1])["instructions"]
+    want = {int(i["address"], 16): i["self"] for i in want if i["self"] != 0}
+    got = {at: n for (at, name), n in selfs.items() if name == hot}
+    ok(got == want and len(got) > 2, "pprof: samples of each instruction as annotate has them", (got, want))
+    ids = [text[m[6]].decode() for m in (dict(fields(v)) for k, v in parts if k == 3)]
+    build = re.search(r"Build ID: (\w+)", subprocess.check_output(["readelf", "-n", "demo.elf"], text=True)).group(1)
+    ok(ids == [build], "pprof: the mapping has the build-id", ids)
+
+
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     main()
+    pprof_sites()
     os.chdir("/")
 print("1..%d" % number)

@@ -36,6 +36,8 @@ marked() { # SERVE
 		grep -q "app_main;$1;.*absorb_\[i\];.*mix_\[i\]" "$T/s.folded" &&
 		"$U" export "$s" -o "$T/s.svg" && grep -q 'mix (' "$T/s.svg" &&
 		"$U" report -n 0 "$s" | grep 'mix .*\[inlined\]' &&
+		"$U" export "$s" -o "$T/s.pb.gz" && "$U" export "$T/s.pb.gz" -f folded |
+		grep -q "app_main;$1;.*absorb_\[i\];.*mix_\[i\]" &&
 		"$U" report --html "$T/s.html" --force "$s" && in_page 'mix' "$T/s.html" || return 1
 	"$U" export "$s" --no-inline -f folded -o "$T/s.folded" && ! grep -q '_\[i\]\|mix' "$T/s.folded" &&
 		! "$U" report -n 0 --no-inline "$s" | grep 'inlined'

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * pprof's profile.proto, gzipped. Samples with the same stack and the same labels (vm, vcpu,
- * thread, state) are one. Addresses are functions' beginnings: where in a function a sample was is
- * not in the tree, but the line is, if lines were asked for. docs/formats/exchange.md.
+ * thread, state) are one. A location of a recording is an instruction, with all functions that are
+ * inlined there. Without single samples it is a function's beginning. docs/formats/exchange.md.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -17,6 +17,7 @@
 #include "format/opts.h"
 #include "format/rows.h"
 #include "profile/build.h"
+#include "recording/recording.h"
 
 enum { /* of Profile */
 	P_SAMPLE_TYPE = 1,
@@ -40,6 +41,8 @@ struct writer {
 	struct uni_strbuf b, part, sub;
 	struct uni_row_stack stack;
 	uint32_t *mapping_of; /* by the image's string: its mapping; 0: none yet */
+	uint32_t *outer; /* by an inlined frame: the frame around it + 1, at the same address */
+	const struct uni_view *v;
 	uint64_t nr_mappings;
 	bool oom, two; /* two: each sample has a second value */
 	uint64_t rounded;
@@ -53,7 +56,7 @@ const struct uni_exporter uni_exporter_pprof = {
 	.ext = "pb.gz",
 	.mime = "application/octet-stream",
 	.summary = "profile.proto, gzipped: for `go tool pprof`, Pyroscope, Parca and others",
-	.lost = "the time of each sample, and where in a function it was",
+	.lost = "the time of each sample",
 	.needs = UNI_NEEDS_PROFILE | UNI_TAKES_SAMPLES,
 	.write = write_pprof,
 };
@@ -150,6 +153,28 @@ static void put_labels(struct writer *w, const struct uni_row *row)
 		put_label(w, "state", "off-cpu", 0);
 }
 
+static bool is_inlined_into(const struct writer *w, uint32_t frame, uint32_t caller)
+{
+	const struct uni_frame *f = uni_profile_get_frame(w->rows.p, frame),
+			       *c = uni_profile_get_frame(w->rows.p, caller);
+
+	return f->kind == UNI_FK_INLINED && f->addr != 0 && f->addr == c->addr;
+}
+
+/* The locations of w->stack: functions that are inlined at an address share one. */
+static void put_locations(struct writer *w)
+{
+	for (size_t i = 0; i < w->stack.frames.nr; i++) {
+		uint32_t frame = w->stack.frames.v[i];
+
+		uni_pb_put_varint(&w->sub, (uint64_t)frame + 1);
+		for (; i + 1 < w->stack.frames.nr &&
+			is_inlined_into(w, w->stack.frames.v[i], w->stack.frames.v[i + 1]);
+			i++)
+			w->outer[w->stack.frames.v[i]] = w->stack.frames.v[i + 1] + 1;
+	}
+}
+
 /* One sample; values[] are as many as there are types. */
 static void put_sample(
 	struct writer *w, uint32_t node, const struct uni_row *row, double one, double two)
@@ -157,8 +182,8 @@ static void put_sample(
 	bool both = w->two || w->rows.timed;
 
 	w->oom = w->oom || !uni_row_stack(&w->stack, w->rows.p, node);
-	for (size_t i = 0; !w->oom && i < w->stack.frames.nr; i++)
-		uni_pb_put_varint(&w->sub, (uint64_t)w->stack.frames.v[i] + 1);
+	if (!w->oom)
+		put_locations(w);
 	uni_pb_put_part(&w->part, 1, &w->sub);
 	uni_pb_put_varint(&w->sub, whole_number(w, one));
 	if (both)
@@ -216,19 +241,66 @@ static void put_nodes(struct writer *w)
 	}
 }
 
+static bool has_base(const char *path, const char *name)
+{
+	const char *slash = strrchr(path, '/');
+
+	return strcmp(slash != NULL ? slash + 1 : path, name) == 0;
+}
+
+/* The build-id and bias of the image with that name; false: of none that was recorded. */
+static bool find_image(struct writer *w, const char *name, const char **id_ret, uint64_t *bias_ret)
+{
+	for (uint32_t g = 0; w->rows.timed && g < uni_recording_nr_guests(w->v->samples); g++) {
+		const struct uni_record_meta *m = uni_recording_guest(w->v->samples, g).meta;
+
+		if (has_base(m->image_path, name)) {
+			*id_ret = m->image_id;
+			*bias_ret = m->bias;
+			return true;
+		}
+		for (uint32_t i = 0; i < m->nr_more; i++) {
+			if (has_base(m->more[i].path, name)) {
+				*id_ret = m->more[i].id;
+				*bias_ret = m->more[i].bias;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
 /* The image's mapping, which is written when it is first met. */
 static uint64_t mapping_id(struct writer *w, uint32_t image)
 {
+	const char *id = "";
+	uint64_t bias = 0;
+
 	if (image == 0)
 		return 0;
 	if (w->mapping_of[image] == 0) {
 		w->mapping_of[image] = (uint32_t)++w->nr_mappings;
 		uni_pb_put_u64(&w->part, 1, w->nr_mappings);
+		if (find_image(w, uni_profile_str(w->rows.p, image), &id, &bias)) {
+			/* Readers take addresses as linked if there is no beginning. */
+			uni_pb_put_u64(&w->part, 2, bias);
+			uni_pb_put_u64(&w->part, 6, add_string(w, id));
+		}
 		uni_pb_put_u64(&w->part, 5, add_string(w, uni_profile_str(w->rows.p, image)));
 		uni_pb_put_u64(&w->part, 7, 1); /* has_functions: readers need not symbolize */
 		uni_pb_put_part(&w->b, P_MAPPING, &w->part);
 	}
 	return w->mapping_of[image];
+}
+
+static void put_line(struct writer *w, uint32_t number)
+{
+	const struct uni_frame *f = uni_profile_get_frame(w->rows.p, number);
+
+	uni_pb_put_u64(&w->sub, 1, (uint64_t)number + 1);
+	if (f->line != 0)
+		uni_pb_put_u64(&w->sub, 2, f->line);
+	uni_pb_put_part(&w->part, 4, &w->sub);
 }
 
 /* A location and a function for each frame. */
@@ -243,10 +315,9 @@ static void put_frame(struct writer *w, uint32_t number)
 		uni_pb_put_u64(&w->part, 2, map);
 	if (f->addr != 0)
 		uni_pb_put_u64(&w->part, 3, f->addr);
-	uni_pb_put_u64(&w->sub, 1, id);
-	if (f->line != 0)
-		uni_pb_put_u64(&w->sub, 2, f->line);
-	uni_pb_put_part(&w->part, 4, &w->sub);
+	put_line(w, number);
+	for (uint32_t next = w->outer[number]; next != 0; next = w->outer[next - 1])
+		put_line(w, next - 1);
 	uni_pb_put_part(&w->b, P_LOCATION, &w->part);
 
 	uni_pb_put_u64(&w->part, 1, id);
@@ -293,15 +364,25 @@ static void put_document(struct writer *w, const struct uni_view *v)
 static int write_profile(
 	struct writer *w, const struct uni_view *v, struct uni_sink *out, struct uni_err *err)
 {
-	int rc = uni_rows_init(&w->rows, v, err);
+	struct uni_build_opts sites = UNI_BUILD_DEFAULTS;
+	struct uni_view by_address = *v;
+	int rc;
 
+	if (v->build != NULL)
+		sites = *v->build;
+	sites.naming.sites = true;
+	by_address.build = &sites;
+	w->v = v;
+	rc = uni_rows_init(&w->rows, &by_address, err);
 	if (rc != 0)
 		return rc;
+	w->outer = calloc(uni_profile_nr_frames(w->rows.p) + 1, sizeof(*w->outer));
 	w->two = uni_profile_has_second(w->rows.p);
 	w->strings = uni_strtab_create();
 	w->mapping_of =
 		calloc(uni_profile_nr_strings(w->rows.p) + (size_t)1, sizeof(*w->mapping_of));
-	if (w->strings == NULL || w->mapping_of == NULL || uni_gz_open(out, &w->gz) != 0)
+	if (w->strings == NULL || w->mapping_of == NULL || w->outer == NULL ||
+		uni_gz_open(out, &w->gz) != 0)
 		return uni_err_nomem(err);
 	put_document(w, v);
 	if (w->rounded != 0 && v->lost != NULL)
@@ -332,6 +413,7 @@ static int write_pprof(const struct uni_view *v, const struct uni_export_opt *op
 	uni_vec_free(&w.stack.frames);
 	uni_strtab_destroy(w.strings);
 	free(w.mapping_of);
+	free(w.outer);
 	uni_rows_deinit(&w.rows);
 	return rc;
 }

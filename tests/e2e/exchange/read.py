@@ -53,7 +53,8 @@ def pprof(path, _):
     strings = p["string_table"]
     assert strings[0] == ""
     functions = {one(f, "id"): strings[one(f, "name")] for f in p["function"]}
-    locations = {one(l, "id"): functions[one(l["line"][0], "function_id")] for l in p["location"]}
+    # Inlined functions are lines of one location, the innermost first.
+    locations = {one(l, "id"): ";".join(functions[one(x, "function_id")] for x in reversed(l["line"])) for l in p["location"]}
     mappings = {one(m, "id") for m in p["mapping"]}
     assert 0 not in functions and 0 not in locations
     assert all(one(l, "mapping_id") in mappings | {0} for l in p["location"])
