@@ -53,6 +53,14 @@ int main(int argc, char **argv)
 						 .pairs = pairs },
 				seed);
 	}
+	(void)puts("every third function is held five times as long:");
+	rc |= print_line(&(struct diff_sim){ .samples = 10000,
+				 .runs = 1,
+				 .hold = 1,
+				 .uneven = 5,
+				 .slower = 1,
+				 .pairs = pairs },
+		seed);
 	for (size_t runs = 3; runs <= 10; runs += 7)
 		rc |= print_line(&(struct diff_sim){ .samples = 10000,
 					 .runs = runs,

@@ -60,6 +60,8 @@ void uni_condition_judge(
 		c->result = judge_value(c, &r->whole);
 		return;
 	}
+	for (size_t f = 0; f < uni_diff_nr_functions(d); f++)
+		c->nr_named += fnmatch(c->glob, uni_diff_name(d, f), 0) == 0;
 	for (size_t i = 0; i < r->nr * UNI_COLUMNS; i++) {
 		const struct uni_diff_row *row = &r->row[i / UNI_COLUMNS];
 		const struct uni_diff_value *v = &row->value[i % UNI_COLUMNS];

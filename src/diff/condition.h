@@ -17,7 +17,8 @@ struct uni_condition {
 	char *glob;   /* NULL: it is about the whole */
 	double limit; /* of the share, 0 to 1 */
 	enum uni_condition_result result;
-	size_t row; /* that decided; of no function, or the whole: the number of rows */
+	size_t nr_named; /* functions of either side that have such a name */
+	size_t row;	 /* that decided; of no function, or the whole: the number of rows */
 	enum uni_column column;
 };
 

@@ -186,7 +186,10 @@ static void put_condition(
 		return;
 	}
 	if (c->row == s->r->nr) {
-		uni_sink_puts(out, "no function with such a name has a share worth comparing\n");
+		uni_sink_puts(
+			out, c->nr_named != 0
+				     ? "no function with such a name has a share worth comparing\n"
+				     : "no function of these recordings has such a name\n");
 		return;
 	}
 	v = &s->r->row[c->row].value[c->column].c;
@@ -407,6 +410,7 @@ static void put_json_conditions(struct uni_json *j, const struct uni_diff_show *
 		uni_json_kv(str, j, "result", condition_words[c->result]);
 		uni_json_kv(str, j, "function",
 			c->row < s->r->nr ? uni_diff_name(s->d, s->r->row[c->row].function) : NULL);
+		uni_json_kv(u64, j, "functions_named", c->nr_named);
 		uni_json_object_end(j);
 	}
 	uni_json_array_end(j);

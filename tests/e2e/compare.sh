@@ -69,10 +69,12 @@ assert a[\"interval\"][0] < 0.04 < a[\"interval\"][1] and a[\"p\"] <= a[\"q\"] <
 check 'a condition that fails is status 4' gives 4 '^failed: function a +2pp: a (self) +4.00' --fail-if 'function a +2pp' old new
 check 'another function does not matter to it' gives 0 '^passed: function c +3pp: c' --fail-if 'function c +3pp' old new
 check 'a limit within the interval is status 3' gives 3 '^cannot tell: function a +5pp: a' --fail-if 'function a +5pp' old new
+check 'a name that no function has is told' gives 0 '^passed: function nosuch. +3pp: no function of these recordings has such a name' \
+	--fail-if 'function nosuch* +3pp' old new
 check 'the worst of several conditions counts' gives 4 '^passed: function c' --fail-if 'function c* +3pp' --fail-if 'function ? +3pp' old new
 check 'JSON has them' sh -c '"$1" diff --json --fail-if "function a +2pp" old new | python3 -c "
 import json, sys
-assert json.load(sys.stdin)[\"conditions\"] == [{\"condition\": \"function a +2pp\", \"result\": \"failed\", \"function\": \"a\"}]"' sh "$U"
+assert json.load(sys.stdin)[\"conditions\"] == [{\"condition\": \"function a +2pp\", \"result\": \"failed\", \"function\": \"a\", \"functions_named\": 1}]"' sh "$U"
 check 'a total of unknown work cannot grow: a usage error' gives 2 'only shares can grow' --fail-if 'total +5%' old new
 
 check 'the tree marks functions that changed' gives 4 ' -5.00 .* b [*]$' --tree old new

@@ -21,6 +21,7 @@ struct diff_sim {
 	double slower;	/* function 0, of 30 %, takes so many times as long after */
 	double hold;	/* in sampling periods */
 	size_t runs;	/* a side; 0 means 1 */
+	double uneven;	/* 0, or so many times as long holds every third function */
 	size_t pairs;
 	double tolerance; /* 0: 5 points */
 	uint64_t seed;
@@ -29,7 +30,8 @@ struct diff_sim {
 struct diff_sim_counts {
 	size_t different, unsure, found; /* pairs: any change said, cannot tell, function 0 */
 	size_t coverage, intervals;
-	double width; /* half of function 0's interval, mean */
+	size_t covers[DIFF_SIM_FUNCTIONS]; /* pairs: its interval has the truth */
+	double width;			   /* half of function 0's interval, mean */
 };
 
 static const double diff_sim_share[DIFF_SIM_FUNCTIONS] = { .30, .15, .12, .10, .08, .07, .05, .05,
@@ -47,13 +49,25 @@ static inline double diff_sim_random(void)
 	return ((double)((z ^ z >> 31) >> 11) + 0.5) * 0x1p-53;
 }
 
-static inline size_t diff_sim_function(void)
+static inline double diff_sim_hold(const struct diff_sim *sim, size_t k)
 {
-	double u = diff_sim_random();
+	return sim->hold * (sim->uneven > 0 && k % 3 == 1 ? sim->uneven : 1);
+}
+
+/* A function that is held longer comes less often. */
+static inline size_t diff_sim_function(const struct diff_sim *sim)
+{
+	double u = diff_sim_random(), all = 0;
 	size_t k = 0;
 
-	while (k < DIFF_SIM_FUNCTIONS - 1 && u >= diff_sim_share[k])
-		u -= diff_sim_share[k++];
+	for (size_t i = 0; i < DIFF_SIM_FUNCTIONS; i++)
+		all += diff_sim_share[i] * sim->hold / diff_sim_hold(sim, i);
+	u *= sim->uneven > 0 ? all : 1;
+	while (k < DIFF_SIM_FUNCTIONS - 1 &&
+		u >= diff_sim_share[k] * sim->hold / diff_sim_hold(sim, k)) {
+		u -= diff_sim_share[k] * sim->hold / diff_sim_hold(sim, k);
+		k++;
+	}
 	return k;
 }
 
@@ -74,9 +88,9 @@ static inline int diff_sim_add(
 		node[k] = uni_profile_child(p, UNI_NODE_ROOT, frame);
 	}
 	for (size_t i = 0; p != NULL && entry != NULL && i < nr;) {
-		size_t k = diff_sim_function();
+		size_t k = diff_sim_function(sim);
 
-		until -= sim->hold * (k == 0 ? slower : 1) * log(diff_sim_random());
+		until -= diff_sim_hold(sim, k) * (k == 0 ? slower : 1) * log(diff_sim_random());
 		for (; i < nr && (double)i < until; i++)
 			entry[i] = (struct uni_diff_entry){ .node = node[k], .value = 1 };
 	}
@@ -112,6 +126,7 @@ static inline void diff_sim_judge(const struct diff_sim *sim, const struct uni_d
 
 		c->intervals++;
 		c->coverage += v->c.low <= truth && truth <= v->c.high;
+		c->covers[k] += v->c.low <= truth && truth <= v->c.high;
 		c->found += k == 0 && v->changed;
 		c->width += k == 0 ? (v->c.high - v->c.low) / 2 / (double)sim->pairs : 0;
 	}
