@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The first sector of a disk that boots a lab image: reads the disk into low memory by the BIOS,
- * copies the ELF's segments to their places, and enters the image by PVH with a program as its
+ * The first sector of a disk that boots a lab image. It reads the disk into low memory by the BIOS,
+ * and copies the ELF's segments to their places. It enters the image by PVH, with a program as its
  * module. make.py puts it before the two files and fills in the numbers at `numbers`.
  */
 #define BUFFER	0x10000 /* PA of what follows this sector; up to 512 KiB */
@@ -97,7 +97,7 @@ ram:
 	.quad	0x100000, 0x5f00000	/* of the 128 MiB that `run` gives */
 	.long	1, 0
 
-	/* What make.py fills in. */
+	/* make.py fills this in. */
 	.org	disk_start + 416
 module:					/* PA, size, no command line */
 	.quad	0, 0, 0, 0

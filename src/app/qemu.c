@@ -177,7 +177,7 @@ void uni_qemu_add_value(struct uni_strbuf *b, const char *value)
 	}
 }
 
-/* What the guest writes goes to a temporary file: the image stays as it is, for the next run. */
+/* The guest writes to a temporary file, so the image stays as it is for the next run. */
 static void add_disk(struct argv *a, const char *path)
 {
 	_cleanup_strbuf_ struct uni_strbuf b;

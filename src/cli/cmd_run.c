@@ -528,9 +528,9 @@ const struct uni_cmd uni_cmd_run = {
 		   "multiboot on x86_64, at its\n"
 		   "entry point on aarch64. Arguments behind -- go to QEMU as they "
 		   "are. With --disk,\n"
-		   "the firmware boots a raw disk image, and the guest is recorded from when "
-		   "the kernel that -e\n"
-		   "names is found in its memory. With --xl, Xen boots the domain of CFG, and "
+		   "the firmware boots a raw disk image. Recording begins when the kernel that "
+		   "-e names is\n"
+		   "found in memory. With --xl, Xen boots the domain of CFG, and "
 		   "-e is the ELF with\n"
 		   "the symbols (default: CFG's kernel).",
 	.examples = "  uniscope run app.elf -d 20\n"

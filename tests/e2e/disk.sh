@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# disk.sh UNISCOPE BUILD SRCROOT: `run --disk` boots a disk by the PC's firmware, finds the kernel in the
-# guest's memory, and names what the kernel loads; the disk stays as it is. TAP.
+# disk.sh UNISCOPE BUILD SRCROOT: `run --disk` boots a disk by the PC's firmware. It finds the kernel in memory and
+# names what that loads. The disk stays as it is. TAP.
 set -u
 # shellcheck disable=SC2034 # for guest.sh
 U=$1 BUILD=$2 SRC=$3
