@@ -21,12 +21,13 @@
 #include "app/way.h"
 #include "sampling/check.h"
 
-#define RETRY_NS    (200 * UNI_NSEC_PER_MSEC)
-#define START_NS    (5 * UNI_NSEC_PER_SEC)
-#define BOOT_NS	    (60 * UNI_NSEC_PER_SEC) /* from its first instruction on */
-#define TEXT_HINTS  32
-#define HOLD_NS	    (2 * UNI_NSEC_PER_SEC)
-#define HOLD_NAP_NS (5 * UNI_NSEC_PER_MSEC)
+#define SETTLED_IDLE 10 /* times settle_ns, of a VMM that may not work at all */
+#define RETRY_NS     (200 * UNI_NSEC_PER_MSEC)
+#define START_NS     (5 * UNI_NSEC_PER_SEC)
+#define BOOT_NS	     (60 * UNI_NSEC_PER_SEC) /* from its first instruction on */
+#define TEXT_HINTS   32
+#define HOLD_NS	     (2 * UNI_NSEC_PER_SEC)
+#define HOLD_NAP_NS  (5 * UNI_NSEC_PER_MSEC)
 
 /* The command line of another user's process may be unreadable. */
 static bool is_closed_to_us(int pid)
@@ -241,8 +242,16 @@ static int attach_at(
 static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
 	struct uni_err moved = { 0 };
-	int rc = attach_at(g, args, false, err);
+	int rc;
 
+	/* An old copy may still be mapped: the place counts in which vCPUs run. */
+	if (args->settle_ns != 0 && g->image != NULL) {
+		rc = attach_at(g, args, true, &moved);
+		if (rc == 0)
+			return 0;
+		moved = (struct uni_err){ 0 };
+	}
+	rc = attach_at(g, args, false, err);
 	/* Functions that are traced begin and end with other bytes than the image's. */
 	if (rc == -UNI_EMISMATCH && g->image != NULL && g->sites == NULL &&
 		uni_sites_read(g->image, &g->sites, &moved) == 0) {
@@ -271,21 +280,28 @@ static bool worth_a_retry(int rc, uint64_t since_ns)
 
 /* The results of the last look. */
 struct look {
-	uint64_t bias, differ;
+	uint64_t bias, differ, cpu_ns, ns; /* of the first look that found it so */
 };
 
 /*
  * While a guest boots, its image may be seen at its load address, before it moves to its final one.
- * It may also be incomplete. It has settled when two looks find the same. Otherwise detaches, for a
- * further look.
+ * It may also be incomplete. It has settled when two looks find the same, after the VMM has worked
+ * for settle_ns, or was idle for long. Otherwise detaches, for a further look.
  */
-static bool is_settling(struct uni_guest *g, bool boots, int rc, struct look *last)
+static bool is_settling(struct uni_guest *g, const struct uni_attach_args *args, bool boots, int rc,
+	struct look *last)
 {
-	const struct look now = { g->bias, g->differ.changed[UNI_CHANGE_NONE] };
+	const struct look now = { g->bias, g->differ.changed[UNI_CHANGE_NONE],
+		g->info.pid > 0 ? uni_process_cpu_ns(g->info.pid) : 0, uni_now_ns() };
+	bool same = now.bias == last->bias && now.differ == last->differ && last->ns != 0;
 
-	if (rc != 0 || !boots || (now.bias == last->bias && now.differ == last->differ))
+	if (rc != 0 || !boots)
 		return false;
-	*last = now;
+	if (same && (now.cpu_ns - last->cpu_ns >= args->settle_ns ||
+			    now.ns - last->ns >= SETTLED_IDLE * args->settle_ns))
+		return false;
+	if (!same)
+		*last = now;
 	uni_target_detach(g->t);
 	g->t = NULL;
 	uni_guest_drop_images(g);
@@ -365,7 +381,7 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 	if (rc == 0)
 		rc = attach_once(g, args, err);
 	await_run(g, args, rc, &until, err);
-	while ((worth_a_retry(rc, since) || is_settling(g, until > since, rc, &last)) &&
+	while ((worth_a_retry(rc, since) || is_settling(g, args, until > since, rc, &last)) &&
 		uni_now_ns() < until && !atomic_load(uni_signals_stop()) &&
 		!(g->info.pid > 0 && uni_process_is_ending(g->info.pid)) &&
 		(args->ended == NULL || !args->ended(args->ended_ctx))) {
@@ -401,6 +417,7 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 			g->info.pid, g->info.pid);
 	if (g->info.why[0] == '\0')
 		(void)snprintf(g->info.why, sizeof(g->info.why), "%s", g->why);
+	uni_guest_note_missing(g);
 	rc = uni_guest_settle_images(g, err);
 	if (rc == 0 && g->image != NULL && g->nr_more == 0)
 		rc = uni_image_hints(g->image, g->bias, &g->hints, err);

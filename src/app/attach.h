@@ -28,7 +28,10 @@ struct uni_attach_args {
 	bool once;	    /* registers are read once, now: no kernel can do that for us */
 	struct uni_target_shared *shared; /* with other guests of this run, or NULL */
 	uint64_t wait_ns; /* how long to try again while the guest still boots; 0 = one try */
-	bool await_run;	  /* a guest that does not run yet is waited for, however long that takes */
+	/* CPU time of the VMM for which a booting guest's image must stay where it is; 0: two looks
+	 */
+	uint64_t settle_ns;
+	bool await_run; /* a guest that does not run yet is waited for, however long that takes */
 	bool (*ended)(void *ctx); /* the guest is gone, and waiting is useless; NULL: not known */
 	void *ended_ctx;
 	bool may_give_up;  /* it is only sampled: rights may be given up before its image is read */

@@ -93,11 +93,8 @@ static void adopt_found(struct uni_guest *g, struct uni_finder *f, bool moved)
 	if (first != 0 && moved)
 		g->bias = f->list[0].bias;
 	for (size_t i = first; i < f->nr; i++) {
-		if (i < f->nr_given && !f->found[i]) {
-			uni_note("%s: not found in the guest's memory",
-				uni_image_path(f->list[i].image));
+		if (i < f->nr_given && !f->found[i])
 			continue;
-		}
 		g->more[g->nr_more++] = f->list[i];
 		f->list[i].owned = false;
 	}
@@ -181,6 +178,17 @@ int uni_guest_find_images(
 	else
 		finder_free(f);
 	return rc;
+}
+
+void uni_guest_note_missing(const struct uni_guest *g)
+{
+	const struct uni_finder *f = g->finder;
+
+	for (size_t i = 0; f != NULL && i < f->nr_given; i++) {
+		if (f->list[i].owned && !f->found[i])
+			uni_note("%s: not found in the guest's memory",
+				uni_image_path(f->list[i].image));
+	}
 }
 
 int uni_guest_add_image(struct uni_guest *g, const struct uni_located *image, struct uni_err *err)

@@ -22,6 +22,8 @@
  */
 int uni_guest_find_images(
 	struct uni_guest *g, const struct uni_attach_args *args, bool moved, struct uni_err *err);
+/* On stderr: which files of args->sysroot were not found. Once, when the guest is settled. */
+void uni_guest_note_missing(const struct uni_guest *g);
 /* The same where the target itself knows which files are mapped, and where (ops->files). */
 int uni_guest_place_files(
 	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err);

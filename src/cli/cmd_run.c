@@ -21,7 +21,9 @@
 
 #define BOOT_NS	   (60 * UNI_NSEC_PER_SEC) /* from the image's first instruction on */
 #define FIRMWARE_S 600.0		   /* before that */
-#define ENDING_NS  (5 * UNI_NSEC_PER_SEC)  /* of a QEMU whose stub is gone */
+/* A kernel on a disk is at its load address first, and moves itself (Nanos) within this time. */
+#define SETTLE_NS (500 * UNI_NSEC_PER_MSEC)
+#define ENDING_NS (5 * UNI_NSEC_PER_SEC) /* of a QEMU whose stub is gone */
 
 static struct {
 	struct uni_record_args rec;
@@ -257,6 +259,7 @@ static int record_it(struct attempt *a, struct uni_err *err)
 		.accept_image = o.rec.accept_image,
 		.unwind = o.rec.unwind,
 		.wait_ns = wait_ns,
+		.settle_ns = o.disk != NULL ? SETTLE_NS : 0,
 		.ended = has_ended,
 		.ended_ctx = a };
 	struct uni_guest g, *const one[] = { &g };
