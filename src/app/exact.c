@@ -211,8 +211,8 @@ static int boot_counted(struct run *run, const struct uni_qemu_args *args, struc
 	if (rc != 0)
 		return rc;
 	if (!run->args->rec->quiet)
-		uni_note("booted %s under QEMU with tcg on %s, console in %s", args->image,
-			q.machine, args->console);
+		uni_note("booted %s under QEMU with tcg on %s, console in %s",
+			args->disk != NULL ? args->disk : args->image, q.machine, args->console);
 	if (run->args->mode == UNI_EXACT_TRACE)
 		rc = begin_session(run, (uint32_t)args->vcpus, err);
 	if (rc == 0)
