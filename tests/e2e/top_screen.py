@@ -18,7 +18,7 @@ CASE, U, TARGET, IMAGE = sys.argv[1:5]
 
 
 def top(*args, target=TARGET, **how):
-    return Terminal([U, "top", target, "-e", IMAGE, "-i", "0.2", *args], **how)
+    return Terminal([U, "top", target, "-e", IMAGE, "--no-inline", "-i", "0.2", *args], **how)
 
 
 def functions(s):
