@@ -18,7 +18,7 @@ boots() {
 			cat "$T/err"
 			return 1
 		}
-		"$U" export -f folded "$T/s.uniscope" -o "$T/folded" 2>/dev/null
+		"$U" export --no-inline -f folded "$T/s.uniscope" -o "$T/folded" 2>/dev/null
 		grep -q 'program_inner;program_burn ' "$T/folded" &&
 			grep -q 'program_inner;service_work;service_burn ' "$T/folded" && break
 		retry "few samples in $seconds s"
