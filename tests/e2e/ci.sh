@@ -38,7 +38,7 @@ check() { # WHAT COMMAND...
 }
 check 'the script ends with 4' [ $status -eq 4 ]
 check 'because functions of the new commit take more' grep -q '^failed: function [*] +5pp: ' "$T/out"
-check 'burn_a is new, and changed' grep -q '[*] self   burn_a  (new)' "$T/out"
+check 'burn_a is new, and changed' grep -q '[*] total  burn_a  (new)' "$T/out"
 check 'runs were compared' grep -q '^after .*new-3.uniscope: .* 3 runs$' "$T/out"
 check 'the sessions are kept' [ -e old-1.uniscope/session.json ]
 check 'and the checkouts are not' [ "$(git worktree list | wc -l)" -eq 1 ]

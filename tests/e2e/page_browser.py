@@ -455,7 +455,8 @@ def in_doubt(b):
     """The doubts of `trace findings`, in the same words but for the form of times."""
     b.open(f"file://{T}/doubts.html")
     with open(f"{T}/doubts.txt", encoding="utf-8") as f:
-        told = [line.strip() for line in f if "in doubt" in line or line.startswith("    ")]
+        doubts = f.read().split("\nstill waiting when")[0].splitlines()
+    told = [line.strip() for line in doubts if "in doubt" in line or line.startswith("    ")]
     plain = lambda line: re.sub(r"[\d.,]+ (ns|us|µs|ms|s)", "TIME", line)
     cli = [re.sub(r"^TIME +", "", plain(line)).lower() for line in told]
     page = b.run("[...document.querySelectorAll('.card.inner h3, .doubt')].map(e => e.innerText.replaceAll('\\n', ' '))")
