@@ -455,7 +455,7 @@ def in_doubt(b):
     """The doubts of `trace findings`, in the same words but for the form of times."""
     b.open(f"file://{T}/doubts.html")
     with open(f"{T}/doubts.txt", encoding="utf-8") as f:
-        doubts = f.read().split("\nstill waiting when")[0].splitlines()
+        doubts = re.sub(r"\nstill waiting when.*?(?=\n\n|\Z)", "", f.read(), flags=re.S).splitlines()
     told = [line.strip() for line in doubts if "in doubt" in line or line.startswith("    ")]
     plain = lambda line: re.sub(r"[\d.,]+ (ns|us|µs|ms|s)", "TIME", line)
     cli = [re.sub(r"^TIME +", "", plain(line)).lower() for line in told]
