@@ -32,4 +32,10 @@ static inline bool uni_frame_is_interrupted(const uint8_t *flags, size_t i)
 	       (flags[i - 1] & UNI_FRAME_KERNEL) == 0;
 }
 
+/* A function that was called by a pointer, of which nothing else is known. */
+static inline bool uni_frame_is_unknown_callee(uint64_t pc, unsigned flags)
+{
+	return pc == 0 && (flags & UNI_FRAME_MOVED) != 0;
+}
+
 #endif

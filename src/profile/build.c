@@ -118,8 +118,8 @@ static bool push_elsewhere(struct uni_builder *b, const struct guest *g, const s
 /* TCG: a function that was called by a pointer has just returned (unwind/skid.c). */
 static bool push_frame(struct uni_builder *b, const struct guest *g, uint64_t pc, unsigned flags)
 {
-	return pc == 0 && (flags & UNI_FRAME_MOVED) != 0 ? push_synthetic(b, "[unknown callee]")
-							 : push_address(b, g, pc, flags);
+	return uni_frame_is_unknown_callee(pc, flags) ? push_synthetic(b, "[unknown callee]")
+						      : push_address(b, g, pc, flags);
 }
 
 static bool push_chain(struct uni_builder *b, const struct uni_sample *s)

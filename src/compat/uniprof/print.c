@@ -31,6 +31,8 @@ static void put_trace(struct tracer *t, const struct uni_sample *s)
 	for (size_t i = 0; i < s->nr; i++) {
 		bool exact = i == 0 || (s->flags[i] & UNI_FRAME_EXACT) != 0;
 
+		if (uni_frame_is_unknown_callee(s->pc[i], s->flags[i]))
+			continue; /* the text has addresses only */
 		if (symtab != NULL)
 			(void)uni_symbolize_frame(symtab, t->bias, s->pc[i], exact, t->out);
 		else

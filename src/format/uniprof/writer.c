@@ -112,6 +112,8 @@ static void put_frame(struct writer *w, const struct uni_sample *s, size_t i)
 	char clean[UNI_TEXT_MAX];
 	const char *name;
 
+	if (uni_frame_is_unknown_callee(s->pc[i], s->flags[i]))
+		return; /* the text has addresses only */
 	if (w->symtab == NULL || !uni_symtab_lookup(w->symtab, svma - !exact, &name, &off)) {
 		uni_sink_printf(w->out, "0x%" PRIx64 "\n", s->pc[i]);
 		return;
