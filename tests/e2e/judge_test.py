@@ -232,6 +232,13 @@ class JudgeTest(unittest.TestCase):
         self.expect(0, '2000 of 2000', moved(stacks, deep, TOP + ('recurse', 'burn_d'), 50))
         self.expect(0, '2000 of 2000', moved(stacks, TOP, ('lab_trap', 'handler'), 1))
 
+    def test_callees_that_are_not_known(self):
+        stacks, whole = drawn(2000), TOP + ('burn_b',)
+        self.expect(0, '2000 of 2000', moved(stacks, whole, TOP + (judge.UNKNOWN_CALLEE,), 10))
+        self.expect(1, 'too many callees', moved(stacks, whole, TOP + (judge.UNKNOWN_CALLEE,), 101))
+        self.expect(1, 'burn_b does not call', moved(stacks, whole, whole + (judge.UNKNOWN_CALLEE,), 11))
+        self.expect(1, 'does not call burn_b', moved(stacks, whole, TOP + (judge.UNKNOWN_CALLEE, 'burn_b'), 11))
+
     def test_few_broken_chains_want_more_samples(self):
         whole, lost_caller = TOP + ('burn_b',), ('lab_entry', 'kmain', 'burn_b')
         for nr, status in ((0, 0), (1, 3), (4, 3), (5, 1)):
