@@ -7,10 +7,13 @@
 #include "base/vec.h"
 
 #define FUNCTION_MOST ((uint64_t)1 << 20)
+#define SHORT_JUMP    130 /* bytes from its begin that a jump of two bytes reaches */
 
 /*
  * Instructions of x86 are not decoded: each byte may begin one. A byte sequence that only looks
- * like a jump can make a certain call uncertain, but never the other way round.
+ * like a jump can make a certain call uncertain, but never the other way round. Pairs of bytes that
+ * look like a short jump are frequent (75 eb c3: a loop's end, and ret). So a short jump out of a
+ * function counts only if it leads to another one's first byte, as that of a tail call does.
  */
 struct reader {
 	const struct uni_image *img;
@@ -30,14 +33,17 @@ static bool add_call(struct reader *r, uint64_t ret, uint64_t callee)
 	       uni_vec_push(&r->call, ((struct uni_skid_call){ ret, callee, 0 }));
 }
 
-static bool add_jump(struct reader *r, const struct uni_symbol *f, uint64_t to, bool *leaves_ret)
+static bool add_jump(
+	struct reader *r, const struct uni_symbol *f, uint64_t at, uint64_t to, bool *leaves_ret)
 {
 	const struct uni_symbol *other;
+	bool is_guess;
 
 	if (uni_range_has(f->addr, f->size, to))
 		return uni_vec_push(&r->target, to);
 	other = uni_image_lookup(r->img, to);
-	*leaves_ret = *leaves_ret || other != NULL;
+	is_guess = uni_image_arch(r->img)->insn == 1 && to - at + SHORT_JUMP <= 2 * SHORT_JUMP;
+	*leaves_ret = *leaves_ret || (other != NULL && (other->addr == to || !is_guess));
 	return other == NULL || other->addr != to || uni_vec_push(&r->tail, to);
 }
 
@@ -53,7 +59,7 @@ static bool read_branch(struct reader *r, const struct uni_symbol *f, const uint
 	case UNI_BRANCH_POINTER:
 		return uni_vec_push(&r->call, ((struct uni_skid_call){ to, 0, 0 }));
 	case UNI_BRANCH_JUMP:
-		return add_jump(r, f, to, leaves_ret);
+		return add_jump(r, f, at, to, leaves_ret);
 	case UNI_BRANCH_INDIRECT:
 		*leaves_ret = true;
 		return true;

@@ -49,7 +49,10 @@ static const uint8_t code[0x50] = {
 	0xff,
 	0x53,
 	0x08,
-	[0x20] = 0x90,
+	/* test al, 0xeb; in al, dx; ret: two of the bytes look like a jump into main */
+	[0x20] = 0xa8,
+	0xeb,
+	0xec,
 	0xc3,
 	[0x30] = 0xe9,
 	0xeb,
@@ -65,7 +68,7 @@ static const uint8_t code[0x50] = {
 
 static const struct spec_sym syms[] = {
 	{ "main", TEXT, 0x17, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
-	{ "plain", TEXT + 0x20, 2, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
+	{ "plain", TEXT + 0x20, 4, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
 	{ "tail", TEXT + 0x30, 5, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
 	{ "looped", TEXT + 0x40, 5, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
 };
