@@ -29,7 +29,7 @@
 
 static const struct uni_build_opts opts = UNI_BUILD_DEFAULTS;
 static const struct uni_page_whole whole = { 1000000, 250000, 65536 };
-static const struct uni_calls_filter all = UNI_CALLS_ALL;
+static const struct uni_calls_filter all;
 static const struct uni_funcs_naming none = { 0 };
 
 struct bench {

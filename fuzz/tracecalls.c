@@ -150,7 +150,7 @@ static void check_sums(const struct uni_trace_input *in, const struct uni_calls_
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct uni_calls_filter filter = UNI_CALLS_ALL;
+	struct uni_calls_filter filter = { 0 };
 	struct uni_funcs *funcs = uni_funcs_create(NULL);
 	struct streams s = { 0 };
 	struct uni_strbuf buf;

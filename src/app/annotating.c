@@ -72,7 +72,7 @@ static int look_in_image(struct finder *f, const struct place *p, struct uni_err
 static int find_function(struct finder *f, struct uni_err *err)
 {
 	const struct uni_recording *rec = f->x->s.rec;
-	int64_t only = f->args->src.build.filter.guest;
+	struct uni_only only = f->args->src.build.filter.guest;
 
 	for (uint32_t g = 0; g < uni_recording_nr_guests(rec); g++) {
 		const struct uni_record_meta *m = uni_recording_guest(rec, g).meta;
@@ -81,7 +81,7 @@ static int find_function(struct finder *f, struct uni_err *err)
 			return uni_err_set(err, UNI_ENOTSUP,
 				"%s was imported, and has no addresses of instructions",
 				f->args->src.path);
-		for (uint32_t i = 0; (only < 0 || only == g) && i <= m->nr_more; i++) {
+		for (uint32_t i = 0; uni_only_passes(only, g) && i <= m->nr_more; i++) {
 			const struct place p = place_of(m, i);
 			int rc = p.path[0] != '\0' || f->args->image != NULL
 					 ? look_in_image(f, &p, err)

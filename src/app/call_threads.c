@@ -58,10 +58,8 @@ int uni_call_part(const struct uni_part *part, const struct uni_trace_input *in,
 		return uni_err_set(err, UNI_ENOENT, "the trace has CPUs 0 to %u, no CPU %" PRIu64,
 			in->info.nr_cpus - 1, part->vcpu);
 	if (part->vcpu_given)
-		filter->cpu = (int64_t)part->vcpu;
+		filter->cpu = uni_only(part->vcpu);
 	uni_part_window(part, begin_ns, &filter->from_ns, &filter->to_ns);
-	if (filter->to_ns == 0)
-		filter->to_ns = UINT64_MAX;
 	return 0;
 }
 

@@ -62,7 +62,7 @@ static bool has_trace(const struct uni_exporting *x)
 {
 	if (x->s.importer != NULL)
 		return (x->s.importer->gives & UNI_GIVES_CALLS) != 0;
-	return x->s.rec != NULL && uni_source_was_traced(x->s.rec, -1);
+	return x->s.rec != NULL && uni_source_was_traced(x->s.rec, (struct uni_only){ 0 });
 }
 
 /* Threads and promises, and no calls. */

@@ -22,7 +22,8 @@ static struct uni_source_args args_of_before(const struct uni_exporting *x)
 	args.path = x->before;
 	args.in = NULL;
 	args.build.filter.threads = NULL;
-	args.build.filter.guest = x->src.guest != NULL ? x->src.build.filter.guest : -1;
+	if (x->src.guest == NULL)
+		args.build.filter.guest = (struct uni_only){ 0 };
 	return args;
 }
 

@@ -54,8 +54,7 @@ static int open_all(struct uni_live_calls *c, const struct uni_recording *rec, u
 
 	if (rc != 0)
 		return rc;
-	c->filter = (struct uni_calls_filter)UNI_CALLS_ALL;
-	c->filter.cpu = args->build.filter.vcpu;
+	c->filter = (struct uni_calls_filter){ .cpu = args->build.filter.vcpu };
 	c->funcs = uni_funcs_create(&naming);
 	if (c->funcs == NULL)
 		return uni_err_nomem(err);

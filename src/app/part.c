@@ -45,12 +45,12 @@ static int take_exit(void *ctx, const struct uni_stream_exit *e)
 }
 
 /* Highest number of vCPUs of the guests on show. */
-static uint32_t count_vcpus(const struct uni_recording *rec, int64_t guest)
+static uint32_t count_vcpus(const struct uni_recording *rec, struct uni_only guest)
 {
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < uni_recording_nr_guests(rec); i++) {
-		if (guest < 0 || guest == i)
+		if (uni_only_passes(guest, i))
 			nr = uni_max(nr, uni_recording_guest(rec, i).meta->nr_vcpus);
 	}
 	return nr;
@@ -63,7 +63,7 @@ static int choose_vcpu(const struct uni_part *p, const struct uni_recording *rec
 
 	if (!p->vcpu_given)
 		return 0;
-	filter->vcpu = (int64_t)uni_min(p->vcpu, (uint64_t)INT64_MAX);
+	filter->vcpu = uni_only(p->vcpu);
 	if (p->vcpu < nr)
 		return 0;
 	if (nr == 1)

@@ -172,9 +172,8 @@ uint64_t uni_quality_count(const struct uni_record_stats *st, const struct uni_s
 	uint64_t counted = 0;
 
 	for (unsigned i = 0; i < UNI_VCPU_STATE_NR; i++) {
-		const struct uni_sample_filter kind = {
-			.guest = -1, .vcpu = -1, .on_cpu = shown->on_cpu, .off_cpu = shown->off_cpu
-		};
+		const struct uni_sample_filter kind = { .on_cpu = shown->on_cpu,
+			.off_cpu = shown->off_cpu };
 
 		if (uni_sample_passes(&kind, &(struct uni_sample){ .state = (uint8_t)i }))
 			counted += st->state[i];
@@ -469,7 +468,7 @@ void uni_quality_print(const struct uni_recording *rec, const struct uni_sample_
 		struct uni_recorded_guest g = uni_recording_guest(rec, i);
 		char name[UNI_GUEST_NAME_MAX];
 
-		if (shown->guest >= 0 && shown->guest != i)
+		if (!uni_only_passes(shown->guest, i))
 			continue;
 		uni_recording_guest_name(rec, i, name);
 		if (many)

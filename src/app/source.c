@@ -91,7 +91,7 @@ static int choose_guest(
 		return 0;
 	rc = uni_recording_find_guest(rec, args->guest, &guest, err);
 	if (rc == 0)
-		args->build.filter.guest = guest;
+		args->build.filter.guest = uni_only(guest);
 	return rc;
 }
 
@@ -128,10 +128,10 @@ static bool has_all_threads(const struct uni_recording *rec)
 	return false;
 }
 
-bool uni_source_was_traced(const struct uni_recording *rec, int64_t guest)
+bool uni_source_was_traced(const struct uni_recording *rec, struct uni_only guest)
 {
 	for (uint32_t i = 0; i < uni_recording_nr_guests(rec); i++) {
-		if ((guest < 0 || guest == i) &&
+		if (uni_only_passes(guest, i) &&
 			uni_recording_guest(rec, i).meta->trace.nr_cpus != 0)
 			return true;
 	}
@@ -142,8 +142,8 @@ bool uni_source_was_traced(const struct uni_recording *rec, int64_t guest)
 static int find_threads(
 	const struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
 {
-	bool traced =
-		uni_source_was_traced(s->rec, -1) && (args->calls_too || uni_source_is_trace(s));
+	bool traced = uni_source_was_traced(s->rec, (struct uni_only){ 0 }) &&
+		      (args->calls_too || uni_source_is_trace(s));
 	int rc = uni_recording_find_threads(s->rec, args->thread, &s->threads, traced ? NULL : err);
 
 	if (rc != -UNI_ENOENT || !traced)

@@ -4,6 +4,7 @@
 #define UNI_APP_SOURCE_H
 
 #include "base/err.h"
+#include "base/only.h"
 #include "app/input.h"
 #include "app/options.h"
 #include "app/part.h"
@@ -96,7 +97,7 @@ void uni_source_note_damage(const struct uni_source_args *args, const struct uni
 int uni_source_check_import(const struct uni_source_args *args, struct uni_err *err);
 
 /* Has this guest, or with -1 any, a function trace? */
-bool uni_source_was_traced(const struct uni_recording *rec, int64_t guest);
+bool uni_source_was_traced(const struct uni_recording *rec, struct uni_only guest);
 
 /* Does it hold a function trace and no sample? */
 bool uni_source_is_trace(const struct uni_source *s);

@@ -61,7 +61,7 @@ static void tell_samples(const char *of, const char *sep, const struct uni_recor
 	double complete = uni_quality_share(st->stop[UNI_STOP_ROOT], st->weight);
 	/* A guest that samples itself has rings for more CPUs than may run: see tell_cost(). */
 	uint32_t nr = st->silent < m->nr_vcpus ? m->nr_vcpus - st->silent : m->nr_vcpus;
-	const struct uni_sample_filter on_cpu = { .guest = -1, .vcpu = -1, .on_cpu = true };
+	const struct uni_sample_filter on_cpu = { .on_cpu = true };
 	char missed[96], elsewhere[UNI_QUALITY_METHOD];
 
 	if (uni_quality_streamed(m))

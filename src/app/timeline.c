@@ -165,7 +165,7 @@ static int choose_part(
 	const struct uni_source_args *args, struct uni_call_source *s, struct uni_err *err)
 {
 	const struct uni_trace_input *in = uni_tinput_get(s->input);
-	struct uni_sample_filter samples = UNI_FILTER_ALL;
+	struct uni_sample_filter samples = { 0 };
 	struct uni_part time = args->part;
 	int rc;
 
@@ -175,9 +175,10 @@ static int choose_part(
 	rc = uni_part_choose(&time, s->rec, &samples, err);
 	if (rc != 0)
 		return rc;
-	s->filter.cpu = args->part.vcpu_given ? (int64_t)args->part.vcpu : -1;
+	if (args->part.vcpu_given)
+		s->filter.cpu = uni_only(args->part.vcpu);
 	s->filter.from_ns = samples.from_ns;
-	s->filter.to_ns = samples.to_ns != 0 ? samples.to_ns : UINT64_MAX;
+	s->filter.to_ns = samples.to_ns;
 	return 0;
 }
 
@@ -213,7 +214,6 @@ static int open_session(const struct uni_source_args *args, const struct uni_inp
 	if (naming.symtab == NULL)
 		uni_note("%s: addresses stay without names (--symbols can give some)",
 			guest.symtab_problem != NULL ? guest.symtab_problem : s->path);
-	s->filter = (struct uni_calls_filter)UNI_CALLS_ALL;
 	rc = choose_part(args, s, err);
 	if (rc != 0)
 		return rc;

@@ -59,8 +59,7 @@ static int set_filter(struct uni_trace_open *t, const struct uni_trace_args *a, 
 {
 	int rc;
 
-	t->filter = (struct uni_calls_filter)UNI_CALLS_ALL;
-	t->filter.function = a->function;
+	t->filter = (struct uni_calls_filter){ .function = a->function };
 	t->begin_ns = uni_trace_begin_ns(t->in);
 	rc = uni_call_part(&a->part, t->in, t->begin_ns, &t->filter, err);
 	if (rc != 0)
@@ -174,7 +173,7 @@ void uni_trace_note_rate(const char *path, const struct uni_record_trace *trace)
 void uni_trace_note(
 	const struct uni_trace_open *t, const char *path, const struct uni_calls_stats *st)
 {
-	bool windowed = t->filter.from_ns != 0 || t->filter.to_ns != UINT64_MAX;
+	bool windowed = t->filter.from_ns != 0 || t->filter.to_ns != 0;
 
 	if (st->events == 0)
 		uni_note("%s: no call was recorded%s", path, windowed ? " in that time" : "");

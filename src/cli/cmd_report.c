@@ -133,7 +133,7 @@ static bool is_elsewhere(const struct uni_source *s, bool none)
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct uni_record_stats *st = uni_recording_guest(s->rec, i).stats;
 
-		if (o.src.build.filter.guest >= 0 && o.src.build.filter.guest != i)
+		if (!uni_only_passes(o.src.build.filter.guest, i))
 			continue;
 		if (!uni_record_is_elsewhere(st) || (none && st->inside != 0))
 			return false;

@@ -226,7 +226,7 @@ static bool is_awake(void *ctx)
 static int judge_attempt(void *ctx, const struct uni_record_stats *st, struct uni_err *err)
 {
 	struct attempt *a = ctx;
-	const struct uni_sample_filter on_cpu = { .guest = -1, .vcpu = -1, .on_cpu = true };
+	const struct uni_sample_filter on_cpu = { .on_cpu = true };
 	char line[512];
 	bool only_halted;
 

@@ -315,7 +315,7 @@ static void describe_guests(const struct uni_recording *rec, const struct uni_bu
 
 		uni_recording_guest_name(rec, i, name[i]);
 		ret[i] = (struct uni_build_guest){
-			.root = nr == 1 || opts->filter.guest >= 0 || opts->no_guest_roots
+			.root = nr == 1 || opts->filter.guest.chosen || opts->no_guest_roots
 					? NULL
 					: name[i],
 			.symtab = from.symtab,

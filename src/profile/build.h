@@ -41,7 +41,7 @@ struct uni_build_opts {
 	const struct uni_symtab *symtab; /* NULL: the recording's own */
 	bool per_vcpu;			 /* a "vcpu N" frame below the root */
 	bool per_thread;		 /* a "thread NAME" frame below that */
-	struct uni_sample_filter filter; /* begin with UNI_FILTER_ALL */
+	struct uni_sample_filter filter;
 	struct uni_naming naming;
 	bool mark_truncated; /* a "[truncated]" root frame under chains that did not end at their
 				root */
@@ -50,9 +50,9 @@ struct uni_build_opts {
 	const struct uni_build_watch *watch; /* NULL: none */
 };
 
-#define UNI_BUILD_DEFAULTS                                       \
-	{                                                        \
-		.filter = UNI_FILTER_ALL, .naming.inlined = true \
+#define UNI_BUILD_DEFAULTS             \
+	{                              \
+		.naming.inlined = true \
 	}
 
 /* The leaf frame of a vCPU's state, "[idle]"; NULL: none, it ran guest code. */

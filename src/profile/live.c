@@ -52,7 +52,7 @@ int uni_live_profile(const struct uni_history *h, const struct uni_live_guests *
 	const struct uni_live_opts *opts, struct uni_profile **ret, struct uni_live_sums *sums_ret)
 {
 	_cleanup_free_ uint64_t *weight = calloc(uni_history_nr_chains(h) + 1, sizeof(*weight));
-	struct uni_build_opts how = { .filter = UNI_FILTER_ALL, .naming = opts->naming };
+	struct uni_build_opts how = { .naming = opts->naming };
 	struct uni_builder *b = NULL;
 	int rc = weight == NULL ? -UNI_ENOMEM
 				: uni_builder_create(&how, guests->guest, guests->nr, &b);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/only.h"
 #include "obj/image.h"
 #include "recording/traced.h"
 #include "backend/target.h"
@@ -172,9 +173,9 @@ struct uni_record_meta {
 	struct uni_record_trace trace; /* of functions; nr_cpus 0: there is none */
 };
 
-/* Selects samples; a zeroed one selects only vCPU 0 of guest 0: begin with UNI_FILTER_ALL. */
+/* Selects samples; a zeroed one selects all. */
 struct uni_sample_filter {
-	int64_t guest, vcpu;	 /* -1: all */
+	struct uni_only guest, vcpu;
 	bool on_cpu;		 /* the guest's time on a CPU only: uni_state_is_guest() */
 	bool off_cpu;		 /* threads on no vCPU only */
 	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC of the host; to_ns 0: no end */
@@ -189,11 +190,6 @@ struct uni_thread_set {
 		bool *has;   /* by id; owned */
 	} guest[UNI_GUEST_MAX];
 };
-
-#define UNI_FILTER_ALL                  \
-	{                               \
-		.guest = -1, .vcpu = -1 \
-	}
 
 bool uni_thread_set_has(const struct uni_thread_set *set, uint32_t guest, uint32_t thread);
 bool uni_sample_passes(const struct uni_sample_filter *f, const struct uni_sample *s);

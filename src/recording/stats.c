@@ -285,11 +285,11 @@ bool uni_sample_passes(const struct uni_sample_filter *f, const struct uni_sampl
 {
 	const bool off_cpu = uni_state_is_off_cpu(s->state);
 
-	if (f->guest >= 0 && (uint64_t)f->guest != s->guest)
+	if (!uni_only_passes(f->guest, s->guest))
 		return false;
 	if (s->t_ns < f->from_ns || (f->to_ns != 0 && s->t_ns >= f->to_ns))
 		return false;
-	if (f->vcpu >= 0 && (off_cpu || (uint64_t)f->vcpu != s->vcpu))
+	if (f->vcpu.chosen && (off_cpu || f->vcpu.nr != s->vcpu))
 		return false;
 	if (f->threads != NULL && !uni_thread_set_has(f->threads, s->guest, s->thread))
 		return false;

@@ -162,10 +162,17 @@ static int arrange_rows(struct uni_top *top)
 	return focus_selected(top);
 }
 
+static struct uni_only only_of(int64_t choice)
+{
+	return choice < 0 ? (struct uni_only){ 0 } : uni_only((uint64_t)choice);
+}
+
 static int rebuild_profile(struct uni_top *top)
 {
 	struct uni_live_opts opts = { .until_ns = top->shown_ns,
-		.filter = { .guest = top->guest, .vcpu = top->vcpu, .on_cpu = !top->idle },
+		.filter = { .guest = only_of(top->guest),
+			.vcpu = only_of(top->vcpu),
+			.on_cpu = !top->idle },
 		.naming = top->naming };
 	struct uni_profile *p = NULL;
 	int rc;

@@ -162,7 +162,7 @@ static inline void calls_leaf(struct uni_walk *w, struct uni_walk_cpu *c,
 
 static bool cpu_passes(const struct uni_walk *w, const struct uni_walk_cpu *c)
 {
-	return w->filter.cpu < 0 || w->filter.cpu == (int64_t)(c - w->cpu);
+	return uni_only_passes(w->filter.cpu, (uint64_t)(c - w->cpu));
 }
 
 static void calls_other(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/only.h"
 #include "trace/funcs.h"
 #include "trace/input.h"
 
@@ -70,21 +71,18 @@ struct uni_call_event {
 	};
 };
 
-/* Selects events; a zeroed one selects none: begin with UNI_CALLS_ALL. */
+/* Selects events; a zeroed one selects all. */
 struct uni_calls_filter {
-	uint64_t from_ns, to_ns; /* host time; calls across an end are cut to the part within */
-	int64_t cpu;		 /* -1: all */
-	const uint64_t *thread;	 /* ids; NULL: all, also events of no known thread */
+	/* host time; calls across an end are cut to the part within; to_ns 0: no end */
+	uint64_t from_ns, to_ns;
+	struct uni_only cpu;
+	const uint64_t *thread; /* ids; NULL: all, also events of no known thread */
 	size_t nr_thread;
 	/* also those between other threads: which thread ran on which CPU, and when */
 	bool switches;
 	/* glob: calls of these functions, and calls made in them; NULL: all */
 	const char *function;
 };
-#define UNI_CALLS_ALL                          \
-	{                                      \
-		.to_ns = UINT64_MAX, .cpu = -1 \
-	}
 
 struct uni_calls_thread {
 	uint64_t id; /* of switch records */

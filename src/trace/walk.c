@@ -56,7 +56,7 @@ int uni_walk_init(struct uni_walk *w, const struct uni_trace_input *in,
 	const struct uni_calls_filter *filter, struct uni_funcs *funcs,
 	const struct uni_walk_ops *ops, struct uni_err *err)
 {
-	static const struct uni_calls_filter all = UNI_CALLS_ALL;
+	static const struct uni_calls_filter all;
 	int rc = uni_trace_input_check(in, err);
 
 	if (rc != 0)
@@ -75,7 +75,7 @@ int uni_walk_init(struct uni_walk *w, const struct uni_trace_input *in,
 	w->functions = w->calls == 0 && uni_trace_mode_of(in) == UNI_TRACE_MODE_FUNCTION;
 	w->park = w->nr_cpus > 1;
 	w->from = w->filter.from_ns == 0 ? 0 : cycles_at(w, w->filter.from_ns);
-	w->to = w->filter.to_ns == UINT64_MAX ? UNI_WALK_NEVER : cycles_at(w, w->filter.to_ns);
+	w->to = w->filter.to_ns == 0 ? UNI_WALK_NEVER : cycles_at(w, w->filter.to_ns);
 	w->cpu = calloc(w->nr_cpus, sizeof(*w->cpu));
 	if (w->cpu == NULL || !uni_walk_threads_init(w)) {
 		uni_walk_deinit(w);

@@ -88,8 +88,8 @@ static void run_on(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t thread)
 {
 	c->thread = thread;
 	w->thread[thread].on_cpu = true;
-	c->muted = w->thread[thread].muted ||
-		   (w->filter.cpu >= 0 && w->filter.cpu != (int64_t)(c - w->cpu));
+	c->muted =
+		w->thread[thread].muted || !uni_only_passes(w->filter.cpu, (uint64_t)(c - w->cpu));
 }
 
 void uni_walk_unknown_thread(struct uni_walk *w, struct uni_walk_cpu *c)

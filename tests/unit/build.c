@@ -148,9 +148,7 @@ static void names_and_filters(void **state)
 		"a;b 1\n"
 		"b;[interrupted];a;b;c\xef\xbf\xbd[31m 1\n"
 		"c\xef\xbf\xbd[31m 1\n");
-	folds_to(p,
-		(struct uni_build_opts){
-			.filter = UNI_FILTER_ALL, .per_vcpu = true, .mark_truncated = true },
+	folds_to(p, (struct uni_build_opts){ .per_vcpu = true, .mark_truncated = true },
 		"vcpu 0;[truncated];c\xef\xbf\xbd[31m 1\n"
 		"vcpu 0;a;0xffffffff80009999 1\n"
 		"vcpu 0;a;b 1\n"
@@ -158,12 +156,11 @@ static void names_and_filters(void **state)
 		"vcpu 1;b;[interrupted];a;b;c\xef\xbf\xbd[31m 1\n");
 	folds_to(p,
 		(struct uni_build_opts){
-			.filter = { .guest = -1, .vcpu = 1 }, .naming.offsets = true },
+			.filter = { .vcpu = uni_only(1) }, .naming.offsets = true },
 		"[no registers] 1\n"
 		"b+0x0;[interrupted];a+0x5;b+0x1;c\xef\xbf\xbd[31m+0x1 1\n");
 	folds_to(p,
-		(struct uni_build_opts){ .filter = { .guest = -1,
-						 .vcpu = 0,
+		(struct uni_build_opts){ .filter = { .vcpu = uni_only(0),
 						 .from_ns = T0 + 10 * UNI_NSEC_PER_MSEC,
 						 .to_ns = T0 + 30 * UNI_NSEC_PER_MSEC },
 			.naming.addresses = true },
@@ -252,7 +249,7 @@ static void uniprof_text(void **state)
 static void damage_is_counted(void **state)
 {
 	struct place *p = *state;
-	struct uni_build_opts opts = { .filter = { .guest = -1, .vcpu = 1 } };
+	struct uni_build_opts opts = { .filter = { .vcpu = uni_only(1) } };
 	struct uni_build_read read = { 0 };
 	struct uni_profile *profile;
 	char file[128];
@@ -273,7 +270,7 @@ static void damage_is_counted(void **state)
 static void damaged_symbols_are_done_without(void **state)
 {
 	struct place *p = *state;
-	struct uni_build_opts opts = { .filter = { .guest = -1, .vcpu = 1 } };
+	struct uni_build_opts opts = { .filter = { .vcpu = uni_only(1) } };
 	struct uni_view v = { 0 };
 	struct uni_symtab *sym;
 	struct uni_profile *profile;
@@ -308,7 +305,7 @@ static void aggregates_come_back(void **state)
 {
 	struct place *p = *state;
 	struct uni_profile *from = uni_profile_create(), *to;
-	struct uni_build_opts opts = { .filter = UNI_FILTER_ALL, .naming.offsets = true };
+	struct uni_build_opts opts = { .naming.offsets = true };
 	struct uni_view v = { 0 };
 	struct uni_recording *rec;
 	const struct uni_aggregate_origin origin = { "x.folded", "9.8", "uniscope import" };

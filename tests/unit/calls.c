@@ -258,7 +258,7 @@ static void arguments_and_values(void **state)
 {
 	const uint64_t args[7] = { 1, 2, 3, 4, 5, 6, B }, value[3] = { 9, 0, 0x7f00 },
 		       outer[3] = { 9, 0, 0x8000 };
-	struct uni_calls_filter f = UNI_CALLS_ALL;
+	struct uni_calls_filter f = { 0 };
 	struct make m;
 
 	(void)state;
@@ -281,7 +281,7 @@ static void arguments_and_values(void **state)
 static void filters(void **state)
 {
 	const uint64_t seven[] = { 7 };
-	struct uni_calls_filter f = UNI_CALLS_ALL;
+	struct uni_calls_filter f = { 0 };
 	struct make m;
 
 	(void)state;
@@ -301,18 +301,18 @@ static void filters(void **state)
 	f.thread = seven;
 	f.nr_thread = 1;
 	expect(&m, &f, "5>7 A( B( B)20:20 7>8 8>7 D( D)10:10 A)100:40 ");
-	f = (struct uni_calls_filter)UNI_CALLS_ALL;
+	f = (struct uni_calls_filter){ 0 };
 	f.from_ns = 120;
 	f.to_ns = 185;
 	expect(&m, &f, "A(< B(< B)10:10 7>8 C( C)10:10 8>7 D( D?)5:5 A?)65:20 ");
-	f = (struct uni_calls_filter)UNI_CALLS_ALL;
+	f = (struct uni_calls_filter){ 0 };
 	f.function = "0xffffffff00002000";
 	expect(&m, &f, "5>7 B( B)20:20 7>8 8>7 ");
-	f = (struct uni_calls_filter)UNI_CALLS_ALL;
-	f.cpu = 1;
+	f = (struct uni_calls_filter){ 0 };
+	f.cpu = uni_only(1);
 	expect(&m, &f, "");
 	/* A was open when the window began, but is not asked for; C comes to lie where it was. */
-	f = (struct uni_calls_filter)UNI_CALLS_ALL;
+	f = (struct uni_calls_filter){ 0 };
 	f.from_ns = 195;
 	f.function = "0xffffffff00003000";
 	make_enter(&m, 0, 210, C);
@@ -415,7 +415,7 @@ static void woven(void **state)
  * trace ends with its last call: --last counts from there. */
 static void ends_with_a_call(void **state)
 {
-	struct uni_calls_filter last = UNI_CALLS_ALL;
+	struct uni_calls_filter last = { 0 };
 	struct uni_calls_stats st;
 	struct make m;
 	char *got;

@@ -78,7 +78,8 @@ static void record(struct place *p)
 	assert_int_equal(close_with(r, &st, NULL, 0, &p->err), 0);
 }
 
-static void folded(struct place *p, enum uni_build_what what, int64_t vcpu, const char *want)
+static void folded(
+	struct place *p, enum uni_build_what what, struct uni_only vcpu, const char *want)
 {
 	struct uni_build_opts opts = UNI_BUILD_DEFAULTS;
 	struct uni_recording *rec;
@@ -109,12 +110,12 @@ static void graph_by_number(void **state)
 	struct place *p = *state;
 
 	record(p);
-	folded(p, UNI_BUILD_EXITS, -1,
+	folded(p, UNI_BUILD_EXITS, (struct uni_only){ 0 },
 		"[no registers];[exit VMX-0x309] 1\n"
 		"c;a;[exit io out 0x3f8] 1010\n"
 		"c;b;[exit hlt] 100\n"
 		"c;b;[exit io out 0x3f8] 10\n");
-	folded(p, UNI_BUILD_EXITS, 1, "c;b;[exit io out 0x3f8] 10\n");
+	folded(p, UNI_BUILD_EXITS, uni_only(1), "c;b;[exit io out 0x3f8] 10\n");
 }
 
 /* Sleeping in a halt is nobody's cost; sleeping in the VMM for a device is. */
@@ -123,7 +124,7 @@ static void graph_by_time(void **state)
 	struct place *p = *state;
 
 	record(p);
-	folded(p, UNI_BUILD_EXIT_TIMES, -1,
+	folded(p, UNI_BUILD_EXIT_TIMES, (struct uni_only){ 0 },
 		"[no registers];[exit VMX-0x309];[asleep] 5\n"
 		"c;a;[exit io out 0x3f8] 29000000\n"
 		"c;a;[exit io out 0x3f8];[stolen] 1000000\n"
@@ -198,7 +199,7 @@ static void printed(void **state)
 	struct uni_strbuf b;
 
 	record(p);
-	opts.filter.vcpu = 0;
+	opts.filter.vcpu = uni_only(0);
 	assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
 	assert_int_equal(uni_exit_table_build(rec, &opts, &t, NULL, &p->err), 0);
 	uni_strbuf_init(&b);

@@ -22,7 +22,7 @@
 #define HZ	    1000000000
 
 static const struct uni_build_opts opts = UNI_BUILD_DEFAULTS;
-static const struct uni_calls_filter all = UNI_CALLS_ALL;
+static const struct uni_calls_filter all;
 
 struct thread {
 	uint32_t depth, func[DEPTH];

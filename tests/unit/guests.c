@@ -253,19 +253,14 @@ static void states_are_leaves(void **state)
 		"app;app;[stolen] 1\n"
 		"app;app;[vmm] 1\n"
 		"app;app;[waiting] 1\n");
-	folds_to(p,
-		(struct uni_build_opts){ .filter = { .guest = -1, .vcpu = -1, .on_cpu = true } },
-		"app;app 3\n");
+	folds_to(p, (struct uni_build_opts){ .filter = { .on_cpu = true } }, "app;app 3\n");
 	/* Off-CPU time is on no vCPU, whatever number it has. */
-	folds_to(p,
-		(struct uni_build_opts){
-			.filter = { .guest = -1, .vcpu = -1, .off_cpu = true }, .per_vcpu = true },
+	folds_to(p, (struct uni_build_opts){ .filter = { .off_cpu = true }, .per_vcpu = true },
 		"[no vcpu];app;app;[blocked] 1\n"
 		"[no vcpu];app;app;[ready] 1\n"
 		"[no vcpu];app;app;[sleeping] 1\n"
 		"[no vcpu];app;app;[waiting] 1\n");
-	folds_to(p,
-		(struct uni_build_opts){ .filter = { .guest = -1, .vcpu = UNI_OFF_CPU_BLOCKED } },
+	folds_to(p, (struct uni_build_opts){ .filter = { .vcpu = uni_only(UNI_OFF_CPU_BLOCKED) } },
 		"");
 }
 
@@ -284,11 +279,11 @@ static void guests_are_roots(void **state)
 		"db;two ?;two 1\n"
 		"web#1;one;one 1\n"
 		"web#1;one;one;[idle] 1\n");
-	folds_to(p, (struct uni_build_opts){ .filter = UNI_FILTER_ALL, .per_vcpu = true },
+	folds_to(p, (struct uni_build_opts){ .per_vcpu = true },
 		"db;vcpu 1;two ?;two 1\n"
 		"web#1;vcpu 0;one;one 1\n"
 		"web#1;vcpu 1;one;one;[idle] 1\n");
-	folds_to(p, (struct uni_build_opts){ .filter = { .guest = 1, .vcpu = -1 } },
+	folds_to(p, (struct uni_build_opts){ .filter = { .guest = uni_only(1) } },
 		"one;one 1\n"
 		"one;one;[idle] 1\n");
 }
@@ -299,7 +294,7 @@ static void single_samples_are_told_apart(void **state)
 	struct place *p = *state;
 	struct uni_recorder *r = create_three(p);
 	const struct uni_export_opt opt = { "symbols", "1" };
-	struct uni_sample_filter filter = UNI_FILTER_ALL;
+	struct uni_sample_filter filter = { 0 };
 	struct uni_view v = { .filter = &filter };
 	struct uni_strbuf b;
 	struct uni_sink *out;
@@ -313,7 +308,7 @@ static void single_samples_are_told_apart(void **state)
 	assert_int_equal(uni_recording_open(p->path, &v.samples, &p->err), 0);
 	uni_strbuf_init(&b);
 	for (unsigned i = 0; i < 3; i++) {
-		filter.guest = i == 0 ? -1 : 2;
+		filter.guest = i == 0 ? (struct uni_only){ 0 } : uni_only(2);
 		filter.on_cpu = i == 2;
 		uni_strbuf_reset(&b);
 		assert_int_equal(uni_sink_open_strbuf(&b, &out), 0);

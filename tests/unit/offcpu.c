@@ -116,7 +116,6 @@ static void folds_to(
 	if (thread != NULL)
 		assert_int_equal(uni_recording_find_threads(rec, thread, &set, &p->err), 0);
 	opts.filter.threads = set;
-	opts.filter.guest = opts.filter.vcpu = -1;
 	assert_int_equal(uni_profile_build(rec, &opts, &profile, NULL, &p->err), 0);
 	v.profile = profile;
 	uni_strbuf_init(&b);

@@ -157,7 +157,7 @@ static bool passes(struct uni_sample_filter f, unsigned of_state, uint32_t vcpu,
 
 static void samples_are_chosen(void **state)
 {
-	const struct uni_sample_filter all = { .guest = -1, .vcpu = -1 };
+	const struct uni_sample_filter all = { 0 };
 	struct uni_sample_filter f;
 	bool has[] = { false, false, true };
 	struct uni_thread_set *set = calloc(1, sizeof(*set));
@@ -176,14 +176,14 @@ static void samples_are_chosen(void **state)
 		f.off_cpu = true;
 		assert_int_equal(passes(f, s, 0, 0), off);
 		f = all;
-		f.vcpu = 3; /* what was on no vCPU has no number */
+		f.vcpu = uni_only(3); /* what was on no vCPU has no number */
 		assert_int_equal(passes(f, s, 3, 0), !off);
 		assert_false(passes(f, s, 2, 0));
 	}
 	f = all;
-	f.guest = 0;
+	f.guest = uni_only(0);
 	assert_false(passes(f, UNI_VCPU_RUNNING, 0, 0));
-	f.guest = 1;
+	f.guest = uni_only(1);
 	assert_true(passes(f, UNI_VCPU_RUNNING, 0, 0));
 	set->nr_guests = 2;
 	set->guest[1].nr = 3;

@@ -105,7 +105,7 @@ void uni_json_recording(
 	uni_json_key(j, "guests");
 	uni_json_array(j);
 	for (uint32_t i = 0; i < uni_recording_nr_guests(rec); i++) {
-		if (filter == NULL || filter->guest < 0 || filter->guest == i)
+		if (filter == NULL || uni_only_passes(filter->guest, i))
 			put_guest(j, rec, i);
 	}
 	uni_json_array_end(j);
