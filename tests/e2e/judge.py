@@ -15,8 +15,8 @@ Judged are:
     the sampled function. The unwinder's own opinion is not asked;
  3. samples: at least 2000 that were taken. A sample may stand for several deadlines (its weight), as
     where the host ran something else for long. These are one observation, not several: the standard
-    error goes by the samples that were taken. How many these are the recording says, so it must
-    not be few: bounds are never wider than those of 2000 samples;
+    error goes by the samples that were taken. babeltrace2 counts them in the session's streams; what the recorder
+    states must be the same number;
  4. with --rate, that the weights add up to as many deadlines as the guest's clock leaves room for.
 
 `Self` has the meaning of the books: time in which a function was the innermost one *with books*. Its time in helpers without books
@@ -37,6 +37,7 @@ import math
 import os
 import re
 import struct
+import subprocess
 import sys
 
 MAGIC = 0x687475725462616c  # "labTruth"
@@ -52,6 +53,8 @@ STATES = ('booting', 'waiting', 'running', 'done')
 # TCG: a call of a function that may end in a jump to another one, or by a pointer, has just returned. At most so many samples:
 UNKNOWN_CALLEE, UNKNOWN_MAX = '[unknown callee]', 0.05
 VCPU_STATES = ('[idle]', '[kvm]', '[vmm]', '[stolen]')
+# time, vCPU, weight, thread
+SAMPLE = re.compile(r'^\[(\d+)\].* sample: \{ cpu_id = (\d+) \}, \{ stack = \d+, weight = (\d+), thread = (\d+),', re.M)
 CLONE = re.compile(r'\.(constprop|isra|part|cold|lto_priv|llvm)(\.\d+)*$')
 
 
@@ -236,23 +239,31 @@ def stacks_of_folded(text):
         yield tuple(f for f in path.split(';') if f != '[interrupted]'), int(count)
 
 
-def observed(doc):
-    """Which part of the samples' weight is observations of their own."""
-    guests = doc.get('recording', {}).get('guests', [])
-    samples = sum(g['samples'] for g in guests)
-    weight = sum(g['weight'] for g in guests)
-    return samples / weight if 0 < samples < weight else 1.0
+def read_streams(folder, uneven):
+    """A session's own samples, by babeltrace2: (samples, observations, weight), or None if it has no streams. The counts that the
+    recorder states are not asked. Samples of one thread at one instant are one observation. uneven: some weigh a hundred times as
+    much as others, as those of a guest's own clock on a busy host. Together they count as (sum of weights)^2 / (sum of their
+    squares) equal ones."""
+    if not os.path.isdir(folder) or not any(name.startswith('guest-') for name in os.listdir(folder)):
+        return None
+    try:
+        done = subprocess.run(['babeltrace2', '--clock-cycles', folder], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as e:
+        raise BadInput('babeltrace2 cannot read %s: %s' % (folder, getattr(e, 'stderr', None) or e)) from e
+    found = SAMPLE.findall(done.stdout)
+    weights = {}
+    for time, vcpu, weight, thread in found:
+        weights[time, vcpu, thread] = weights.get((time, vcpu, thread), 0) + int(weight)
+    weight, squares = sum(weights.values()), sum(w * w for w in weights.values())
+    return len(found), weight * weight / squares if uneven and squares else len(weights), weight
 
 
 def read_stacks(path, drop_roots):
-    """{chain, root first: samples}, and observed()"""
+    """{chain, root first: samples}"""
     text = read_text(path)
-    part = 1.0
     if text.lstrip().startswith('{'):
         try:
-            doc = parse_json(text, path)
-            pairs = list(stacks_of_json(doc))
-            part = observed(doc)
+            pairs = list(stacks_of_json(parse_json(text, path)))
         except (KeyError, IndexError, TypeError, AttributeError) as e:
             raise BadInput('%s: malformed profile: %r' % (path, e)) from e
     else:
@@ -263,11 +274,11 @@ def read_stacks(path, drop_roots):
         if chain and chain[-1] in VCPU_STATES:
             chain = chain[:-1]
         stacks[chain] = stacks.get(chain, 0) + count
-    return stacks, part
+    return stacks
 
 
 def read_session(path, watch_name):
-    """First and last copy of the books, and the number of samples that were taken (or None)."""
+    """First and last copy of the books, and the number of samples that it states (or None)."""
     if os.path.isdir(path):
         path = os.path.join(path, 'session.json')
     doc = parse_json(read_text(path), path)
@@ -277,10 +288,10 @@ def read_session(path, watch_name):
         if len(watches) != 1 or 'first' not in watches[0] or 'last' not in watches[0]:
             raise BadInput('%s: no watch %s with a first and a last copy' % (path, watch_name))
         first, last = (bytes.fromhex(watches[0][k]['bytes']) for k in ('first', 'last'))
-        taken = doc.get('statistics', {}).get('samples')
+        said = doc.get('statistics', {}).get('samples')
     except (KeyError, TypeError, AttributeError, ValueError) as e:
         raise BadInput('%s: malformed session: %r' % (path, e)) from e
-    return Books(first), Books(last), taken
+    return Books(first), Books(last), said
 
 
 def plain(name):
@@ -317,13 +328,23 @@ def margin(truth, nr, sigmas):
     return sigmas * math.sqrt(truth * (1.0 - truth) / nr + z / (4 * nr)) + z / 2
 
 
+class Taken:
+    """The samples that were taken: by the session's streams if there are any, else each unit of weight is one."""
+
+    def __init__(self, streams, said, nr):
+        self.samples, self.observations, self.weight = streams or (said or 0, nr, nr)
+        self.said = said if said is not None else self.samples
+        # Bounds are by observations; a sample may weigh more than one deadline, but none weighs less.
+        self.part = min(1.0, self.observations / self.weight) if self.weight else 1.0
+
+
 class Share:
     """One share of the time: the guest's against the profile's."""
 
     def __init__(self, cycles, all_cycles, seen, nr, rules):
         self.truth = min(max(cycles / all_cycles, 0.0), 1.0)
         self.seen = seen / nr if nr else 0.0
-        chance = margin(self.truth, nr * rules.observed, rules.sigmas)
+        chance = margin(self.truth, nr * rules.part, rules.sigmas)
         self.allowed = max(chance, rules.floor)
         off = abs(self.truth - self.seen)
         self.ok = nr > 0 and off <= self.allowed
@@ -379,7 +400,7 @@ def judge_shares(stacks, truth, rules, out):
 def judge_chains(stacks, graph, taken, rules, out):
     nr = sum(stacks.values())
     # Samples that did not make it into the export are no better than broken ones.
-    want, faults = max(nr, taken or 0), {}
+    want, faults = max(nr, taken.said, taken.weight), {}
     for chain, count in stacks.items():
         fault = graph.fault(chain)
         if fault:
@@ -418,13 +439,17 @@ def judge_rate(nr, truth, rules, out):
 def judge(stacks, truth, graph, taken, rules, out=sys.stdout):
     """HELD, UNDECIDED or FAILED; prints the tables."""
     nr = sum(stacks.values())
-    observations = int(nr * rules.observed)
+    rules.part = taken.part
+    observations = int(nr * rules.part)
     enough = HELD if observations >= rules.min_samples else UNDECIDED
     seconds = ', %.2f s' % (truth.cycles / truth.tsc_hz) if truth.tsc_hz else ''
     print('guest: %d cycles of vCPU time%s%s' % (
         truth.cycles, seconds, ', books torn' if truth.torn else ''), file=out)
     print('samples: %d that stand for %d (want %d): %s' % (
         observations, nr, rules.min_samples, 'BAD' if enough else 'ok'), file=out)
+    if taken.said != taken.samples:
+        print('the session states %d samples, its streams have %d: BAD' % (taken.said, taken.samples), file=out)
+        enough = FAILED
     verdict = max(enough, judge_rate(nr, truth, rules, out), judge_shares(stacks, truth, rules, out),
                   judge_chains(stacks, graph, taken, rules, out) if nr else UNDECIDED)
     print('verdict: %s' % VERDICT[verdict], file=out)
@@ -436,6 +461,8 @@ def parse_args(argv):
     parser.add_argument('--stacks', required=True, help='the recording as json or folded')
     parser.add_argument('--session', required=True, help='the session, or its session.json')
     parser.add_argument('--graph', required=True, help='call graph of the image')
+    parser.add_argument('--streams', help='the session whose streams have the samples, if --session is not it')
+    parser.add_argument('--uneven', action='store_true', help='the weights of samples differ much')
     parser.add_argument('--watch', default='lab_truth', help='name of the watch')
     parser.add_argument('--inside', action='append', default=[], metavar='F=[K*]G',
                         help='function F takes all (K) of the time of G, which keeps cycles')
@@ -456,11 +483,12 @@ def parse_args(argv):
 def main(argv=None, out=sys.stdout):
     rules = parse_args(argv)
     try:
-        first, last, taken = read_session(rules.session, rules.watch)
+        first, last, said = read_session(rules.session, rules.watch)
+        streams = read_streams(rules.streams or rules.session, rules.uneven)
         truth = Truth(first, last)
         graph = Graph(read_text(rules.graph).splitlines())
-        stacks, rules.observed = read_stacks(rules.stacks, rules.drop_roots)
-        return STATUS[judge(stacks, truth, graph, taken, rules, out)]
+        stacks = read_stacks(rules.stacks, rules.drop_roots)
+        return STATUS[judge(stacks, truth, graph, Taken(streams, said, sum(stacks.values())), rules, out)]
     except BadInput as e:
         print('judge: %s' % e, file=sys.stderr)
         return 2

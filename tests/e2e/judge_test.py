@@ -101,8 +101,21 @@ class JudgeTest(unittest.TestCase):
                 f.write(text)
         return path
 
-    def run_judge(self, stacks, truth=None, taken=None, as_json=False, graph=GRAPH, args=()):
+    def put_streams(self, samples):
+        """Streams with these samples, (time, vCPU, thread, weight); `babeltrace2` prints them."""
+        os.makedirs(self.path('guest-0'), exist_ok=True)
+        self.path('printed', ''.join('[%d] (+0) stack: { cpu_id = 0 }, { id = 0, nr = 0, pc = [ ], flags = [ ] }\n'
+                                     '[%d] (+0) sample: { cpu_id = %d }, { stack = 0, weight = %d, thread = %d, pause_ns = 0 }\n'
+                                     % (t, t, vcpu, weight, thread) for t, vcpu, thread, weight in samples))
+        os.makedirs(self.path('bin'), exist_ok=True)
+        os.chmod(self.path('bin/babeltrace2', '#!/bin/sh\n[ -e "$2/guest-0" ] && cat "${0%/bin/*}/printed"\n'), 0o700)
+
+    def run_judge(self, stacks, truth=None, taken=None, as_json=False, graph=GRAPH, args=(), streams=None):
         """(exit status, what was printed)"""
+        if streams is not None:
+            self.put_streams(streams)
+            os.environ['PATH'], path = self.path('bin') + ':' + os.environ['PATH'], os.environ['PATH']
+            self.addCleanup(os.environ.__setitem__, 'PATH', path)
         first, last = truth or books()
         doc = {'guests': [{'watches': [{'name': 'lab_truth', 'first': {'bytes': first.hex()},
                                         'last': {'bytes': last.hex()}}]}]}
@@ -111,7 +124,7 @@ class JudgeTest(unittest.TestCase):
         self.path('session.json', json.dumps(doc))
         out = io.StringIO()
         argv = ['--session', self.folder.name, '--graph', self.path('graph', graph), '--stacks',
-                self.path('json', to_json(stacks, as_json)) if as_json
+                self.path('json', to_json(stacks)) if as_json
                 else self.path('folded', to_folded(stacks)), *args]
         err, sys.stderr = sys.stderr, io.StringIO()
         try:
@@ -165,16 +178,42 @@ class JudgeTest(unittest.TestCase):
         # A quarter of the weight is samples: the standard error doubles.
         exact = {chain: share * 100 for chain, share in STACKS.items()}
         a, b = TOP + ('burn_a',), TOP + ('burn_b',)
-        heavy = {'guests': [{'samples': 1500, 'weight': 6000}, {'samples': 1000, 'weight': 4000}]}
+        heavy = [(i, i % 2, 0, 4) for i in range(2500)]
         for off, status in ((350, 0), (420, 1)):
-            self.expect(3 * status, '2500 that stand for 10000', moved(exact, b, a, off), as_json=heavy)
+            self.expect(3 * status, '2500 that stand for 10000', moved(exact, b, a, off), streams=heavy)
         # They are too few, however much they weigh.
-        few = {'guests': [{'samples': 100, 'weight': 10000}]}
-        self.expect(3, '100 that stand for 10000 (want 2000): BAD', exact, as_json=few)
-        self.expect(3, 'UNDECIDED', moved(exact, b, a, 2000), as_json=few)
-        for samples in (0, 20000):  # nonsense does not widen the bounds
-            self.expect(3, 'UNDECIDED', moved(exact, b, a, 220),
-                        as_json={'guests': [{'samples': samples, 'weight': 10000}]})
+        few = [(i, 0, 0, 100) for i in range(100)]
+        self.expect(3, '100 that stand for 10000 (want 2000): BAD', exact, streams=few)
+        self.expect(3, 'UNDECIDED', moved(exact, b, a, 2000), streams=few)
+        # Many at one instant are one; of two vCPUs or threads they are two.
+        for vcpu, thread, nr in ((0, 0, 2500), (1, 0, 5000), (0, 1, 5000)):
+            self.expect(0, '%d that stand for 10000' % nr, exact, streams=[
+                (i // 4, i % 2 * vcpu, i % 2 * thread, 1) for i in range(10000)])
+
+    def test_uneven_weights(self):
+        # One sample is half of the weight: together they count as fewer than four.
+        exact = {chain: share * 100 for chain, share in STACKS.items()}
+        one_is_half = [(0, 0, 0, 5000)] + [(i + 1, 0, 0, 1) for i in range(5000)]
+        self.expect(0, '5001 that stand for 10000', exact, streams=one_is_half)
+        self.expect(3, '3 that stand for 10000 (want 2000): BAD', exact, streams=one_is_half, args=['--uneven'])
+
+    def test_counts_of_the_accused(self):
+        exact = {chain: share * 100 for chain, share in STACKS.items()}
+        whole, half = ([(i, 0, 0, 10000 // nr) for i in range(nr)] for nr in (10000, 5000))
+        self.expect(0, 'held', exact, streams=whole, taken=10000)
+        # Few samples that weigh much would be judged with wider bounds.
+        for said, streams in ((5000, whole), (9999, whole), (10000, half)):
+            self.expect(1, 'the session states %d samples' % said, exact, streams=streams, taken=said)
+        self.expect(1, 'taken, but not in the export', exact, streams=whole + [(10000 + i, 0, 0, 1) for i in range(60)])
+
+    def test_streams_that_cannot_be_read(self):
+        self.path('bin')
+        self.put_streams([])
+        os.unlink(self.path('bin/babeltrace2'))
+        os.chmod(self.path('bin/babeltrace2', '#!/bin/sh\nexit 1\n'), 0o700)
+        os.environ['PATH'], path = self.path('bin') + ':' + os.environ['PATH'], os.environ['PATH']
+        self.addCleanup(os.environ.__setitem__, 'PATH', path)
+        self.expect(2, 'cannot read', drawn())
 
     def test_weights_fill_the_time(self):
         # 10 s by the guest's clock.
@@ -291,7 +330,7 @@ class JudgeTest(unittest.TestCase):
         for f in doc['functions']:
             f['kind'] = 'inlined' if f['name'] == 'helper' else 'guest'
         path = self.path('inlined', json.dumps(doc))
-        self.assertNotIn('helper', {f for c in judge.read_stacks(path, 0)[0] for f in c})
+        self.assertNotIn('helper', {f for c in judge.read_stacks(path, 0) for f in c})
 
     def test_roots_that_are_no_functions(self):
         stacks = {('vcpu0',) + chain: count for chain, count in drawn().items()}
@@ -319,11 +358,10 @@ def to_folded(stacks):
     return ''.join('%s %d\n' % (';'.join(c), n) for c, n in stacks.items())
 
 
-def to_json(stacks, recording=None):
+def to_json(stacks):
     names = sorted({f for chain in stacks for f in chain})
     return json.dumps({
         'format': 'uniscope-profile', 'version': 1, 'functions': [{'name': n} for n in names],
-        'recording': recording if isinstance(recording, dict) else {},
         'stacks': [{'frames': [names.index(f) for f in c], 'value': n}
                    for c, n in stacks.items()]})
 
