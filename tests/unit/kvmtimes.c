@@ -77,6 +77,7 @@ static void test_without_samples(void **state)
 }
 
 static unsigned nr_looks;
+static uint64_t put_delay, put_queued, put_arrival; /* of each vCPU */
 
 /* Instead of the kernel's: each look sees all vCPUs, in an order of its own. */
 int __wrap_uni_kvm_scan(
@@ -92,6 +93,11 @@ int __wrap_uni_kvm_scan(
 	for (uint32_t i = 0; i < MANY; i++) {
 		ret->vcpu[i].id = MANY - 1 - i;
 		ret->vcpu[i].vcpu.now_ns = ret->vcpu[i].vcpu.clock = 4000 + nr_looks;
+		ret->vcpu[i].vcpu.delay = put_delay;
+		ret->vcpu[i].vcpu.queued = put_queued;
+		ret->vcpu[i].vcpu.on_rq = put_queued != 0;
+		ret->vcpu[i].vcpu.arrival = put_arrival;
+		ret->vcpu[i].vcpu.on_cpu = put_arrival != 0;
 	}
 	return 0;
 }
@@ -125,12 +131,51 @@ static void test_one_look_for_all(void **state)
 	free(m);
 }
 
+/* 3000 of its clock have passed since it left the CPU: how much of that did it wait for one? */
+static void expect_pending(uint32_t out_state, uint64_t stolen, uint64_t idle)
+{
+	struct made *m = make_times(0, 0, 0);
+	struct uni_vcpu_times t;
+
+	m->vcpu.idle_ns = m->vcpu.stolen_ns = 0;
+	m->vcpu.id = MANY - 1;
+	m->vcpu.out_clock = 1000;
+	m->vcpu.out_delay = 500;
+	m->vcpu.out_state = out_state;
+	m->guest.clock_off = 1;
+	m->s.running = true;
+	m->s.vcpu[0].since_ns = 1;
+	nr_looks = 0;
+	assert_int_equal(uni_kvm_stream_times(&m->s, 0, &t), 0);
+	assert_int_equal(t.stolen_ns, stolen);
+	assert_int_equal(t.idle_ns, idle);
+	free(m);
+}
+
+static void test_waits_are_not_idle(void **state)
+{
+	(void)state;
+	expect_pending(UNI_BPF_HALTED, 0, 3000);
+	put_delay = 500 + 700;
+	expect_pending(UNI_BPF_HALTED, 700, 2300);
+	/* It waits in the queue now. */
+	put_queued = 3600;
+	expect_pending(UNI_BPF_HALTED, 700 + 400, 1900);
+	/* It runs again. */
+	put_arrival = 2900;
+	expect_pending(UNI_BPF_HALTED, 700, 1200);
+	/* It was pushed off the CPU: it wanted to run all the time. */
+	expect_pending(UNI_BPF_STOLEN, 1900, 0);
+	put_delay = put_queued = put_arrival = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_samples_divide),
 		cmocka_unit_test(test_without_samples),
 		cmocka_unit_test(test_one_look_for_all),
+		cmocka_unit_test(test_waits_are_not_idle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
