@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The replies below /ftrace/, without sockets: the guest is a list of packets made here. */
+/* The replies below /ftrace/, without sockets: the guest is a list of packets made here. And who
+ * may ask. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "serve/ftrace.h"
 #include "serve/guard.h"
+#include "serve/peer.h"
 
 #define HEAD                                                \
 	"# tracer: function_graph\n"                        \
@@ -348,6 +353,45 @@ static void guard(void **state)
 	assert_non_null(uni_serve_refuses_page("localhost:9090", "null", NULL, 9090));
 }
 
+static uint16_t name_of(int fd, struct sockaddr_in *ret)
+{
+	socklen_t len = sizeof(*ret);
+
+	assert_int_equal(getsockname(fd, (struct sockaddr *)ret, &len), 0);
+	return ntohs(ret->sin_port);
+}
+
+/* A right goes by the connection that asks, not by another one to the same port. */
+static void peers(void **state)
+{
+	struct sockaddr_in ours = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } },
+			   client, other;
+	int fd[3];
+	uint16_t port;
+	uid_t uid = (uid_t)-1;
+
+	for (unsigned i = 0; i < uni_array_len(fd); i++)
+		fd[i] = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(bind(fd[0], (struct sockaddr *)&ours, sizeof(ours)), 0);
+	port = name_of(fd[0], &ours);
+	assert_int_equal(listen(fd[0], 2), 0);
+	assert_int_equal(connect(fd[1], (struct sockaddr *)&ours, sizeof(ours)), 0);
+	(void)name_of(fd[1], &client);
+	assert_true(uni_peer_uid((struct sockaddr *)&client, port, &uid));
+	assert_int_equal(uid, getuid());
+	/* It has a port, but no connection. */
+	other = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr = ours.sin_addr };
+	assert_int_equal(bind(fd[2], (struct sockaddr *)&other, sizeof(other)), 0);
+	(void)name_of(fd[2], &other);
+	assert_false(uni_peer_uid((struct sockaddr *)&other, port, &uid));
+	assert_false(uni_peer_uid((struct sockaddr *)&client, ntohs(other.sin_port), &uid));
+	assert_false(uni_peer_uid(NULL, port, &uid));
+	client.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+	assert_false(uni_peer_uid((struct sockaddr *)&client, port, &uid));
+	for (unsigned i = 0; i < uni_array_len(fd); i++)
+		(void)close(fd[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -358,6 +402,7 @@ int main(void)
 		cmocka_unit_test(readers),
 		cmocka_unit_test(fails),
 		cmocka_unit_test(guard),
+		cmocka_unit_test(peers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
