@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "profile/copy.h"
+#include "profile/focus.h"
 #include "profile/profile.h"
 #include "profile/text.h"
 
@@ -237,6 +239,54 @@ static void reversed_keeps_sums(void **state)
 	uni_profile_destroy(p);
 }
 
+/* "c" calls itself below "b": once in a stack. */
+static struct uni_profile *recursive(void)
+{
+	struct uni_profile *p = uni_profile_create();
+
+	add(p, "main;a;c", 1, 0);
+	add(p, "main;c;b;c;d", 2, 0);
+	add(p, "main;b", 4, 0);
+	assert_int_equal(uni_profile_finish(p), 0);
+	return p;
+}
+
+static void focus_is_of_one_function(void **state)
+{
+	struct uni_profile *p = recursive(), *callees, *callers;
+	uint32_t c = uni_profile_node(p, at(p, "main;c"))->frame;
+
+	assert_int_equal(uni_profile_focus(p, c, false, &callees), 0);
+	assert_int_equal(uni_profile_focus(p, c, true, &callers), 0);
+	assert_true(uni_profile_total(callees) == 3 && uni_profile_total(callers) == 3);
+	/* From the outermost call down, from the innermost one up. */
+	assert_true(total_at(callees, "c") == 3);
+	assert_true(total_at(callees, "c;b;c;d") == 2);
+	assert_true(total_at(callers, "c;a;main") == 1);
+	assert_true(total_at(callers, "c;b;c;main") == 2);
+	uni_profile_destroy(callees);
+	uni_profile_destroy(callers);
+	uni_profile_destroy(p);
+}
+
+static void hidden_by_any_glob(void **state)
+{
+	static const char *const globs[] = { "[x-z]", "d*", "b" };
+	struct uni_profile *p = recursive(), *left;
+	double left_out;
+
+	for (size_t nr = 1; nr <= uni_array_len(globs); nr++) {
+		const double want[] = { 0, 2, 6 };
+
+		assert_int_equal(uni_profile_hide(p, globs, nr, &left, &left_out), 0);
+		assert_true(left_out == want[nr - 1]);
+		assert_true(uni_profile_total(left) == 7 - left_out);
+		assert_true(total_at(left, "main;a;c") == 1);
+		uni_profile_destroy(left);
+	}
+	uni_profile_destroy(p);
+}
+
 static void numbers_have_commas(void **state)
 {
 	static const struct {
@@ -350,6 +400,8 @@ int main(void)
 		cmocka_unit_test(two_columns),
 		cmocka_unit_test(recursion_counts_once),
 		cmocka_unit_test(reversed_keeps_sums),
+		cmocka_unit_test(focus_is_of_one_function),
+		cmocka_unit_test(hidden_by_any_glob),
 		cmocka_unit_test(numbers_have_commas),
 		cmocka_unit_test(text_reports),
 		cmocka_unit_test(text_of_a_differential),
