@@ -14,6 +14,7 @@
 #include "base/checked.h"
 #include "base/sink.h"
 #include "elf_spec.h"
+#include "obj/debugfile.h"
 #include "obj/image.h"
 
 #define HIGH 0xffffffff80100000
@@ -233,6 +234,52 @@ static void debug_half_finds_its_code(void **state)
 	uni_image_destroy(img);
 }
 
+/* The places that are tried for an image with that .gnu_debuglink: its data section, by a name that
+ * is a symbol's, too. */
+static void expect_tried(const char *link, uint64_t size, const char *want)
+{
+	static const struct spec_sym syms[] = {
+		{ ".gnu_debuglink", 0x100000, 11, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
+	};
+	struct elf_spec spec = dbg_spec;
+	struct elf_image e;
+	struct uni_objfile f = { 0 }, found = { 0 };
+	struct uni_strbuf note;
+	uint8_t *header;
+
+	spec.syms = syms;
+	elf_spec_write(&spec, &e);
+	e.data[offsetof(Elf64_Ehdr, e_shstrndx)] = SPEC_STRTAB;
+	memcpy(e.data + e.code_off + spec.code_size, link, size);
+	header = e.data + e.sh_off + SPEC_DATA * sizeof(Elf64_Shdr);
+	header[offsetof(Elf64_Shdr, sh_name)] = 1;
+	header[offsetof(Elf64_Shdr, sh_size)] = (uint8_t)size;
+	uni_strbuf_init(&note);
+	assert_int_equal(uni_objfile_from_memory("/none/image", e.data, e.size, &f, NULL), 0);
+	assert_false(uni_objfile_find_debug(&f, NULL, uni_elf_has_dwarf, &found, &note));
+	if (want == NULL)
+		assert_int_equal(note.len, 0);
+	else
+		assert_non_null(strstr(note.s, want));
+	uni_strbuf_deinit(&note);
+	uni_objfile_deinit(&f);
+}
+
+static void links_to_debug_data(void **state)
+{
+	expect_tried("a.debug\0crc", 12, "/none/a.debug (not there)");
+	expect_tried("ab.debug\0...crc", 16, "/none/.debug/ab.debug (not there)");
+	/* Without a whole checksum it is none. */
+	expect_tried("a.debug\0crc", 11, NULL);
+	expect_tried("a.debug", 8, NULL);
+	expect_tried("ab.debug\0crc..", 12, NULL);
+	expect_tried("", 1, NULL);
+	/* Nor if it leads to another folder. */
+	expect_tried("../a.debug\0.crc", 16, NULL);
+	expect_tried("/a.debug\0..crc", 16, NULL);
+	expect_tried("b/a\0crc", 8, NULL);
+}
+
 static void try_load(const struct elf_image *e, size_t size)
 {
 	struct uni_image *img = NULL;
@@ -360,6 +407,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(cut_addresses, folder_make, folder_remove),
 		cmocka_unit_test_setup_teardown(
 			debug_half_finds_its_code, folder_make, folder_remove),
+		cmocka_unit_test(links_to_debug_data),
 		cmocka_unit_test(damaged_files_do_no_harm),
 		cmocka_unit_test(errors_say_what_is_wrong),
 		cmocka_unit_test(counts_of_section_0),
