@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "promise/record.h"
 #include "promise_events.h"
 
 /* 2 missed the signal of 3; nothing happened for 12 s then. */
@@ -60,6 +61,26 @@ static void lost_before(void **state)
 	assert_true(m->lost_at_most);
 }
 
+/* Events that the trace has lost. */
+static void lost_events_are_counted(void **state)
+{
+	const struct uni_timeline tl = { 0 };
+	const struct uni_call_event lost[] = { { .type = UNI_CALL_LOST, .ns = 1000, .count = 5 },
+		{ .type = UNI_CALL_LOST, .ns = 2000, .cpu = 1, .count = 7 } };
+	const struct uni_call_event entry = { .type = UNI_CALL_ENTRY, .ns = 3000 };
+	struct uni_promise_event e;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		assert_true(uni_promise_of_call(&tl, &lost[i], &e));
+		assert_int_equal(e.time, lost[i].ns);
+		assert_int_equal(e.cpu, lost[i].cpu);
+		assert_int_equal(uni_promise_builder_add(b, &e), 0);
+	}
+	assert_false(uni_promise_of_call(&tl, &entry, &e));
+	assert_int_equal(uni_promise_builder_finish(b)->lost, 12);
+}
+
 static void nothing_has_no_end(void **state)
 {
 	const struct uni_promise_model *m;
@@ -106,6 +127,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_silent_end, begin, end),
 		cmocka_unit_test_setup_teardown(lost_before, begin, end),
+		cmocka_unit_test_setup_teardown(lost_events_are_counted, begin, end),
 		cmocka_unit_test_setup_teardown(nothing_has_no_end, begin, end),
 		cmocka_unit_test_setup_teardown(locks_of_each_other, begin, end),
 	};
