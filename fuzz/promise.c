@@ -35,6 +35,31 @@ static void check_same(const struct uni_promise_event *e)
 		abort();
 }
 
+/* The words behind an event's are not its own. */
+static bool take_record(uint16_t cls, const uint8_t *data, unsigned nr, uint32_t cpu, uint64_t time,
+	struct uni_promise_event *ret)
+{
+	static uint64_t words[2][MAX_WORDS];
+	struct uni_promise_event e[2];
+	bool ok[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		memset(words[i], i != 0 ? 0x81 : 0, sizeof(words[i]));
+		memcpy(words[i], data, (size_t)nr * 8);
+		ok[i] = uni_promise_of_record(cls, words[i], nr, cpu, time, 1.0, &e[i]);
+	}
+	if (ok[0] != ok[1])
+		abort();
+	if (!ok[0])
+		return false;
+	*ret = e[0];
+	if (e[0].kind != e[1].kind || e[0].thread != e[1].thread || e[0].other != e[1].other ||
+		e[0].value != e[1].value || e[0].type != e[1].type ||
+		e[0].text_len != e[1].text_len)
+		abort();
+	return true;
+}
+
 static void ask(const struct uni_promise_model *m)
 {
 	const struct uni_promise_list_opts all = { 0 };
@@ -65,12 +90,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	while (b != NULL && rc == 0 && size >= HEAD_BYTES) {
 		unsigned nr = uni_min(data[1] % MAX_WORDS, (size - HEAD_BYTES) / 8);
-		uint64_t words[MAX_WORDS] = { 0 }; /* what is behind them is not theirs */
 		uint16_t cls = (uint16_t)(UNI_TRACE_CLASS_USER - 1 + data[0] % 24);
 
-		memcpy(words, data + HEAD_BYTES, nr * 8);
 		now += (uint64_t)data[2] * data[2];
-		if (uni_promise_of_record(cls, words, nr, data[0] / 24u % 4, now, 1.0, &e)) {
+		if (take_record(cls, data + HEAD_BYTES, nr, data[0] / 24u % 4, now, &e)) {
 			check_same(&e);
 			rc = uni_promise_builder_add(b, &e);
 		}
