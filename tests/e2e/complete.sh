@@ -34,14 +34,14 @@ judged() { # JUDGE-OPTIONS...
 }
 
 complete() { # IMAGE SMP SECONDS JUDGE-OPTIONS...
-	name=$1 smp=$2 seconds=$3
+	name=$1 smp=$2 first=$3
 	shift 3
 	# By turns: samples that a busy host leaves out of one long phase would be missing in its share.
 	boot "$how" "$lab/$name.elf" "mix=1 inner=$inner" --smp "$smp" || return 1
-	sleep 1 # what it said as it began is in its books by then
+	beats || return 1 # what it said as it began is in its books by then
 	# A busy host leaves TCG few samples, and the missing ones are not random. If a few hundred samples cannot decide (3), it
 	# records again for longer.
-	for seconds in "$seconds" 10 30 120; do
+	for seconds in "$first" 10 30 120; do
 		record "$seconds" || return 1
 		judged "$@"
 		judgement=$?

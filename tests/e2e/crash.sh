@@ -78,7 +78,6 @@ babeltrace_reads() {
 
 stopped_by() { # SIGNAL
 	start "sig$1" || return 1
-	sleep 0.3
 	kill "-$1" "$recorder"
 	ends 0 && says 'wrote .*uniscope' && readable "$session" 1 && "$U" report "$session" >"$T/report" 2>&1 &&
 		grep -q "^samples " "$T/report" && ! grep 'not closed' "$T/report"
@@ -146,12 +145,16 @@ nothing_left() {
 		[ ! -e "$T/disk/none.uniscope" ]
 }
 
+# Calls of write(2) of the recorder, also those that the kernel refused.
+wrote_more_than() { # CALLS
+	[ "$(sed -n 's/^syscw: //p' "/proc/$recorder/io")" -gt "$1" ]
+}
+
 disk_full() {
 	mkdir -p "$T/disk" && mount -t tmpfs -o size=1m tmpfs "$T/disk" || return 1
-	start disk/s -F 199 -q || return 1
-	sleep 1
+	start disk/s -F 199 -q && wait_for 60 has_so_far 10 0 || return 1
 	dd if=/dev/zero of="$T/disk/fill" bs=4096 2>/dev/null
-	sleep 1.5
+	wait_for 60 wrote_more_than "$(sed -n 's/^syscw: //p' "/proc/$recorder/io")" || return 1
 	kill -INT "$recorder"
 	wait "$recorder"
 	status=$? recorder=
