@@ -40,7 +40,7 @@ marked() { # SERVE
 		grep -q "app_main;$1;.*absorb_\[i\];.*mix_\[i\]" &&
 		"$U" report --html "$T/s.html" --force "$s" && in_page 'mix' "$T/s.html" || return 1
 	"$U" export "$s" --no-inline -f folded -o "$T/s.folded" && ! grep -q '_\[i\]\|mix' "$T/s.folded" &&
-		! "$U" report -n 0 --no-inline "$s" | grep 'inlined'
+		"$U" report -n 0 --no-inline "$s" >"$T/report" && [ -s "$T/report" ] && ! grep 'inlined' "$T/report"
 }
 
 raw() { # MANGLED

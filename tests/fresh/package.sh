@@ -142,7 +142,7 @@ check "older tools' names are links" tools
 purged() {
 	inside root dpkg --purge uniscope-xen uniscope-guest uniscope || return 1
 	snapshot >"$T/after"
-	! diff "$T/before" "$T/after" | grep '^[<>]'
+	[ -s "$T/before" ] && diff "$T/before" "$T/after"
 }
 check 'purge leaves nothing' purged
 cat "$T/retries" 2>/dev/null
