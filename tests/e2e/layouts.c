@@ -159,8 +159,11 @@ int main(int argc, char **argv)
 		{ "a jail with a memfd", { .ram = TINY_MEMFD, .jailed = true } },
 	};
 
-	if (access("/dev/kvm", R_OK | W_OK) != 0 || geteuid() != 0) {
-		(void)printf("1..0 # SKIP not root, or /dev/kvm cannot be used\n");
+	need("kvm");
+	if (have_bpf)
+		need("bpf");
+	if (geteuid() != 0) {
+		(void)printf("1..0 # SKIP a jail needs root\n");
 		return 0;
 	}
 	(void)keep_huge_pages(2);
