@@ -30,6 +30,7 @@ truth() { # IMAGE HZ
 			--graph "$BUILD/lab/$1.graph" --min-complete 0.9995 --rate "$2" >"$T/verdict" 2>&1
 		judgement=$?
 		[ $judgement -eq 3 ] || break
+		retry "$1 at $2 Hz: too few samples in $seconds s"
 	done
 	cat "$T/verdict" "$T/log"
 	[ $judgement -eq 0 ] && sed -n '/^samples\|^chains\|^verdict/s/^/# /p' "$T/verdict" >&3

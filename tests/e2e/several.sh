@@ -88,6 +88,7 @@ judged() {
 		as_the_books_say 0 shares && as_the_books_say 1 calls2
 		judgement=$?
 		[ $judgement -eq 3 ] || break
+		retry "too few samples in $seconds s"
 	done
 	return $judgement
 }
