@@ -140,7 +140,8 @@ def run_test(name, known):
 def first_red(p, known):
     """red, green or broken (it does not compile), and a remark: of the first test that is not green."""
     for name in p.tests:
-        said = build(targets_of(name, known))
+        targets = targets_of(name, known)
+        said = build(targets) if targets else None  # without any, ninja would build all
         if said:
             return "broken", said
         result, said = run_test(name, known)
