@@ -273,7 +273,7 @@ static bool same_build(const struct uni_image *a, const struct uni_image *b)
 }
 
 /* A file that is no ELF, or of another machine, has no place here. */
-static void place_file(void *ctx, const char *path, uni_gva gva)
+static void place_file(void *ctx, const char *path, const char *name, uni_gva gva)
 {
 	struct placing *p = ctx;
 	struct uni_guest *g = p->g;
@@ -285,7 +285,8 @@ static void place_file(void *ctx, const char *path, uni_gva gva)
 	if (g->image != NULL && !p->placed && same_build(g->image, img)) {
 		g->bias = gva.v - first_byte(g->image);
 		p->placed = true;
-	} else if (uni_image_arch(img) == g->t->arch && g->nr_more < UNI_IMAGES_MAX - 1) {
+	} else if (uni_image_arch(img) == g->t->arch && g->nr_more < UNI_IMAGES_MAX - 1 &&
+		   uni_image_set_path(img, name)) {
 		g->more[g->nr_more++] = (struct uni_located){
 			.image = img, .bias = gva.v - first_byte(img), .owned = true
 		};

@@ -110,8 +110,9 @@ struct uni_target;
 struct uni_target_shared;
 struct uni_patch_job;
 
-/* A mapped file with code; its first byte is at gva. */
-typedef void (*uni_target_file_fn)(void *ctx, const char *path, uni_gva gva);
+/* A mapped file with code; its first byte is at gva. name: the path that it had when it was mapped.
+ */
+typedef void (*uni_target_file_fn)(void *ctx, const char *path, const char *name, uni_gva gva);
 
 struct uni_target_ops {
 	const char *scheme;   /* "kvm" */

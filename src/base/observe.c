@@ -32,7 +32,7 @@ static const char *below_process(int pid, const char *path)
 /* Does it lead to the files that the process sees? */
 static bool leads_out(const char *rest)
 {
-	static const char *const links[] = { "root", "cwd", "exe" };
+	static const char *const links[] = { "root", "cwd", "exe", "map_files" };
 	size_t len = strcspn(rest, "/");
 
 	for (size_t i = 0; i < uni_array_len(links); i++) {

@@ -14,9 +14,12 @@
 #include "base/door.h"
 #include "base/observer.h"
 
-#define BIT(cap)  (1ull << (cap))
-#define OPENERS	  (BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH))
-#define OBSERVERS (BIT(CAP_SYS_PTRACE) | BIT(CAP_SYSLOG) | BIT(CAP_PERFMON) | BIT(CAP_BPF))
+#define BIT(cap) (1ull << (cap))
+#define OPENERS	 (BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH))
+/* CAP_CHECKPOINT_RESTORE: deleted libraries of the observed process, in its folder map_files. */
+#define OBSERVERS                                                                  \
+	(BIT(CAP_SYS_PTRACE) | BIT(CAP_SYSLOG) | BIT(CAP_PERFMON) | BIT(CAP_BPF) | \
+		BIT(CAP_CHECKPOINT_RESTORE))
 #define WORKERS_UID \
 	1879048192u /* plus the process: a range that nobody uses (systemd, UIDS-GIDS) */
 #define WORKERS (1u << 22)

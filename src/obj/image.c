@@ -255,6 +255,17 @@ void uni_image_destroy(struct uni_image *img)
 	free(img);
 }
 
+bool uni_image_set_path(struct uni_image *img, const char *path)
+{
+	char *copy = strdup(path);
+
+	if (copy == NULL)
+		return false;
+	free(img->path);
+	img->path = copy;
+	return true;
+}
+
 const char *uni_image_path(const struct uni_image *img)
 {
 	return img->path;

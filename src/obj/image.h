@@ -64,6 +64,8 @@ int uni_image_load(const char *path, struct uni_image **ret, struct uni_err *err
 int uni_image_from_memory(const char *name, const void *data, size_t size, struct uni_image **ret,
 	struct uni_err *err);
 void uni_image_destroy(struct uni_image *img); /* NULL-safe */
+/* It was opened by a link without its name. False: no memory. */
+bool uni_image_set_path(struct uni_image *img, const char *path);
 
 const char *uni_image_path(const struct uni_image *img);
 /* Path of the file with the symbols, which may be a .dbg sibling. */

@@ -16,7 +16,7 @@ U, BUILD, SRC, PLANTED = map(os.path.abspath, sys.argv[1:5])
 OTHER = 65534
 AS_OTHER = {"user": OTHER, "group": OTHER, "extra_groups": []}
 IMAGE = "shares-gcc-fp"
-OPENERS, OBSERVERS = 0x6, 0xc400080004  # and SYS_PTRACE, SYSLOG, PERFMON, BPF
+OPENERS, OBSERVERS = 0x6, 0x1c400080004  # and SYS_PTRACE, SYSLOG, PERFMON, BPF, CHECKPOINT_RESTORE
 SETCAP = 0xc000080002  # no SYSLOG; DAC_OVERRIDE instead of READ_SEARCH
 # Debian's kernels with perf_event_paranoid 3 want CAP_SYS_ADMIN for perf events, so the observer has it there.
 ADMIN = 0x200000 if subprocess.run(["setpriv", "--bounding-set", "-sys_admin", sys.executable, f"{SRC}/tests/support/can.py", "perf"],

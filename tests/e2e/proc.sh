@@ -111,6 +111,21 @@ asleep() {
 		grep 'did not run on a CPU meanwhile: .uniscope stacks proc:pid=' "$T/said"
 }
 
+# An upgrade replaces libraries of running processes. The old file has its names, in `stacks` and for the observer of `record`.
+deleted_library() {
+	rm -rf "$T/lib"
+	mkdir "$T/lib" && cp "$(ldd "$PROCESS" | sed -n 's/.*libc.so.6 => \([^ ]*\).*/\1/p')" "$T/lib" || return 1
+	LD_LIBRARY_PATH=$T/lib
+	export LD_LIBRARY_PATH
+	sorter
+	unset LD_LIBRARY_PATH
+	echo 'no library' >"$T/lib/new" && mv "$T/lib/new" "$T/lib/libc.so.6" || return 1
+	"$U" stacks "proc:pid=$pid" >"$T/stacks" &&
+		"$U" record "proc:pid=$pid" -q -d 0.3 -o "$T/deleted.uniscope" --overwrite || return 1
+	cat "$T/stacks"
+	grep -q '__libc_start_main' "$T/stacks" && grep "\"path\": *\"$T/lib/libc.so.6\"" "$T/deleted.uniscope/session.json"
+}
+
 sorter() {
 	end
 	rm -f "$T/in"
@@ -473,6 +488,7 @@ check '--exits is refused' refused 'VM exits cannot be seen' --exits
 check '--method bpf is refused' refused 'is for kvm: targets' --method bpf
 check '--threads of a guest that has none' refused 'no model knows' --threads
 check 'a process that sleeps' asleep
+check 'a library that was replaced while it runs' deleted_library
 check 'ls knows one by its tender' listed
 traced 1 && code && cp "$T/code" "$T/plain"
 check 'its calls are traced' calls

@@ -13,16 +13,20 @@
 
 struct line {
 	uint64_t start, offset;
-	char perms[5];
-	const char *path; /* points into the text */
+	char perms[5], range[36]; /* "start-end" */
+	char *path;		  /* points into the text */
+	bool deleted;		  /* or replaced: another file may have the path by now */
 };
 
 /* "start-end perms offset device inode   path": the kernel wrote it. */
 static bool parse_line(char *text, struct line *ret)
 {
+	static const char deleted[] = " (deleted)";
+	size_t len;
 	char *at;
 
 	text[strcspn(text, "\n")] = '\0';
+	(void)snprintf(ret->range, sizeof(ret->range), "%.*s", (int)strcspn(text, " "), text);
 	ret->start = strtoull(text, &at, 16);
 	at = strchr(at, ' ');
 	if (at == NULL || strlen(at) < 7)
@@ -31,7 +35,14 @@ static bool parse_line(char *text, struct line *ret)
 	ret->perms[4] = '\0';
 	ret->offset = strtoull(at + 6, NULL, 16);
 	ret->path = strchr(at, '/');
-	return ret->path != NULL;
+	if (ret->path == NULL)
+		return false;
+	len = strlen(ret->path);
+	ret->deleted = len >= sizeof(deleted) &&
+		       strcmp(ret->path + len - (sizeof(deleted) - 1), deleted) == 0;
+	if (ret->deleted)
+		ret->path[len - (sizeof(deleted) - 1)] = '\0';
+	return true;
 }
 
 static bool is_there(const char *path, struct stat *ret)
@@ -98,8 +109,12 @@ int uni_proc_files(struct uni_target *base, uni_target_file_fn fn, void *ctx)
 		if (given || l.perms[2] != 'x')
 			continue;
 		given = true;
-		path_for_us(p->pid, l.path, ours, sizeof(ours));
-		fn(ctx, ours, uni_gva_of(begin));
+		if (l.deleted)
+			(void)snprintf(
+				ours, sizeof(ours), "/proc/%d/map_files/%s", p->pid, l.range);
+		else
+			path_for_us(p->pid, l.path, ours, sizeof(ours));
+		fn(ctx, ours, l.deleted ? l.path : ours, uni_gva_of(begin));
 	}
 	return 0;
 }
