@@ -74,7 +74,8 @@ static void tell_samples(const char *of, const char *sep, const struct uni_recor
 		of, sep, st->weight, uni_quality_seconds(st), nr, nr == 1 ? "" : "s", missed,
 		st->truncated, complete);
 	if (st->weight == 0 && may_sleep(m->target))
-		uni_note("%s%sthe process did not run on a CPU meanwhile: `uniscope stacks %s` "
+		uni_note("%s%sthe process ran on a CPU too little for a sample, if at all: "
+			 "`uniscope stacks %s` "
 			 "shows where it waits",
 			of, sep, m->target);
 	if (uni_quality_elsewhere(elsewhere, m, st))

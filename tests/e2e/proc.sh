@@ -108,7 +108,7 @@ asleep() {
 	sleep 1000 &
 	pid=$!
 	"$U" record "proc:pid=$pid" -d 0.3 -o "$T/asleep.uniscope" 2>"$T/said" && cat "$T/said" &&
-		grep 'did not run on a CPU meanwhile: .uniscope stacks proc:pid=' "$T/said"
+		grep 'ran on a CPU too little for a sample, if at all: .uniscope stacks proc:pid=' "$T/said"
 }
 
 # An upgrade replaces libraries of running processes. The old file has its names, in `stacks` and for the observer of `record`.
@@ -124,6 +124,31 @@ deleted_library() {
 		"$U" record "proc:pid=$pid" -q -d 0.3 -o "$T/deleted.uniscope" --overwrite || return 1
 	cat "$T/stacks"
 	grep -q '__libc_start_main' "$T/stacks" && grep "\"path\": *\"$T/lib/libc.so.6\"" "$T/deleted.uniscope/session.json"
+}
+
+# The number of a thread that has ended shows no program; that of another thread of the process does.
+ended() {
+	end
+	sh -c 'true & exec sleep 1000' &
+	pid=$!
+	for _ in $(seq 600); do
+		child=$(cat "/proc/$pid/task/$pid/children" 2>/dev/null)
+		[ -n "$child" ] && grep -q '^State:	Z' "/proc/${child% }/status" && break
+		sleep 0.1
+	done
+	refuses "process ${child% } has ended, and its parent has not asked" "proc:pid=${child% }" || return 1
+	[ "$(cat /proc/2/comm 2>/dev/null)" != kthreadd ] ||
+		refuses 'process 2 is a thread of the kernel' proc:pid=2 || return 1
+	end
+	/usr/bin/python3 -c 'import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(1000,)).start()
+ctypes.CDLL(None).pthread_exit(None)' &
+	pid=$!
+	for _ in $(seq 600); do
+		grep -q '^State:	Z' "/proc/$pid/status" && break
+		sleep 0.1
+	done
+	"$U" stacks "proc:pid=$pid" >"$T/stacks" && cat "$T/stacks" && grep -q start_thread "$T/stacks"
 }
 
 sorter() {
@@ -489,6 +514,7 @@ check '--method bpf is refused' refused 'is for kvm: targets' --method bpf
 check '--threads of a guest that has none' refused 'no model knows' --threads
 check 'a process that sleeps' asleep
 check 'a library that was replaced while it runs' deleted_library
+check 'processes without a program, and one without its first thread' ended
 check 'ls knows one by its tender' listed
 traced 1 && code && cp "$T/code" "$T/plain"
 check 'its calls are traced' calls

@@ -76,6 +76,12 @@ static int spec_pid(const struct uni_spec *spec, int *ret, struct uni_err *err)
 	if (rc == 0 && via != NULL && strcmp(via, "perf") != 0 && strcmp(via, "stop") != 0)
 		rc = uni_err_set(err, UNI_EUSAGE, "target %s: via= is perf or stop", spec->text);
 	*ret = (int)pid;
+	if (rc == 0)
+		*ret = uni_proc_living((int)pid);
+	if (rc == 0 && *ret == 0)
+		return uni_err_set(err, UNI_EGONE,
+			"process %d has ended, and its parent has not asked for its status yet",
+			(int)pid);
 	return rc;
 }
 
@@ -96,6 +102,9 @@ static int look_at_process(int pid, struct uni_target_info *ret, struct uni_err 
 		return uni_err_nomem(err);
 	if (nr == 0)
 		return uni_err_set(err, UNI_ENOENT, "there is no process %d", pid);
+	if (uni_proc_is_kernel(pid))
+		return uni_err_set(err, UNI_ENOTSUP,
+			"process %d is a thread of the kernel: it has no program", pid);
 	ret->pid = pid;
 	(void)snprintf(ret->vmm, sizeof(ret->vmm), "process");
 	uni_vmm_comm(pid, ret->name, sizeof(ret->name));

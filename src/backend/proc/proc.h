@@ -48,6 +48,10 @@ struct uni_proc {
 /* task.c. All calls for one target between snap() and release() come from one thread. */
 /* Returns the number of threads, and the first cap of them, rising. 0: the process is gone. */
 int uni_proc_list(int pid, int *tid_ret, int cap);
+/* pid, or another thread of it if that one has ended: /proc shows program and memory of any. 0: all
+ * have ended. */
+int uni_proc_living(int pid);
+bool uni_proc_is_kernel(int pid);
 /*
  * Reads registers. A running thread is stopped for that, and stays so until uni_proc_let_go().
  * Returns 0, -UNI_EAGAIN or -UNI_EPERM.

@@ -57,16 +57,46 @@ int uni_proc_list(int pid, int *tid_ret, int cap)
 }
 
 /* The letter of /proc/PID/task/TID/stat: R, S, D, T, t, Z, X; 0: it is gone. */
-static char state_of(const struct uni_proc *p, int tid)
+static char state_of(int pid, int tid)
 {
 	char path[64], text[512];
 	const char *end;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", p->pid, tid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
 	if (uni_read_small(path, text, sizeof(text)) <= 0)
 		return 0;
 	end = strrchr(text, ')'); /* a name may have any characters */
 	return end != NULL && end[1] == ' ' ? end[2] : '\0';
+}
+
+int uni_proc_living(int pid)
+{
+	int tid[UNI_VCPU_MAX], nr = uni_min(uni_proc_list(pid, tid, UNI_VCPU_MAX), UNI_VCPU_MAX);
+	char state = state_of(pid, pid);
+
+	if (nr == 0 || (state != 'Z' && state != 'X'))
+		return pid;
+	for (int i = 0; i < nr; i++) {
+		state = state_of(pid, tid[i]);
+		if (state != '\0' && state != 'Z' && state != 'X')
+			return tid[i];
+	}
+	return 0;
+}
+
+bool uni_proc_is_kernel(int pid)
+{
+	const unsigned kthread = 0x00200000; /* PF_KTHREAD */
+	char path[48], text[512], state;
+	const char *end;
+	unsigned flags;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (uni_read_small(path, text, sizeof(text)) <= 0)
+		return false;
+	end = strrchr(text, ')');
+	return end != NULL && sscanf(end + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) == 2 &&
+	       (flags & kthread) != 0;
 }
 
 /* "NR ARGS SP PC"; "-1 SP PC" if it sleeps for another reason; or "running". */
@@ -188,7 +218,7 @@ void uni_proc_let_go(struct uni_proc_thread *t)
 
 int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, struct uni_regs *ret)
 {
-	char state = state_of(p, t->tid);
+	char state = state_of(p->pid, t->tid);
 	struct uni_regs idle;
 	long call = 0;
 	bool sleeps = state == 'S' || state == 'D';
@@ -217,11 +247,11 @@ int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, struct uni_regs
 
 int uni_proc_seize(struct uni_proc *p, struct uni_proc_thread *t)
 {
-	char state = state_of(p, t->tid);
+	char state = state_of(p->pid, t->tid);
 	int rc = state == '\0' || state == 'Z' || state == 'X' ? 0 : stop_thread(t);
 
 	/* The thread may have ended meanwhile. */
-	if (rc != 0 && state_of(p, t->tid) == '\0')
+	if (rc != 0 && state_of(p->pid, t->tid) == '\0')
 		rc = 0;
 	return rc;
 }
