@@ -286,7 +286,7 @@ static int fill_builder(struct uni_promises *p, const char *path, const char *ou
 	p->m = uni_promise_builder_finish(p->builder);
 	if (p->m->all.nr == 0)
 		return uni_err_set(err, UNI_ENOENT,
-			"%s has no events of threads or promises: `trace record --threads` "
+			"%s has no events of waiting threads or promises: `trace record --threads` "
 			"records them, if the guest tells any in that time",
 			path);
 	return uni_sink_open_file(output, &p->out, err);

@@ -169,7 +169,8 @@ static int fill_folder(void *arg, int dir_fd, struct uni_err *err)
 	}
 	if (rc == 0 && w->events == 0)
 		rc = uni_err_set(err, UNI_ENOENT,
-			"there are no events of threads or promises: `trace record --threads` "
+			"there are no events of waiting threads or promises: `trace record "
+			"--threads` "
 			"records them");
 	return rc;
 }
