@@ -163,8 +163,8 @@ static void read_queue(struct uni_look *look, struct uni_guest_thread *t)
 }
 
 /*
- * Calls that wait for a time, or for several things: they use a queue of the thread's own, whose
- * name tells nothing. Numbers are Linux's of x86_64.
+ * Calls that wait for a time, for a signal, or for several things: they use a queue of the thread's
+ * own, whose name tells nothing. Numbers are Linux's of x86_64.
  */
 static void read_call(struct uni_look *look, uint64_t context, struct uni_guest_thread *t)
 {
@@ -175,10 +175,18 @@ static void read_call(struct uni_look *look, uint64_t context, struct uni_guest_
 	} calls[] = {
 		{ 7, false, "poll" },
 		{ 23, false, "select" },
+		{ 34, false, "pause" },
 		{ 35, true, "nanosleep" },
+		{ 128, false, "rt_sigtimedwait" },
+		{ 130, false, "rt_sigsuspend" },
+		{ 207, false, "io_destroy" },
+		{ 208, false, "io_getevents" },
 		{ 230, true, "clock_nanosleep" },
+		{ 232, false, "epoll_wait" },
 		{ 270, false, "pselect6" },
 		{ 271, false, "ppoll" },
+		{ 281, false, "epoll_pwait" },
+		{ 426, false, "io_uring_enter" },
 	};
 	uint64_t number;
 

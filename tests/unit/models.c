@@ -407,6 +407,10 @@ static void nanos(void **state)
 		walk(&b, 1);
 		expect(&b, 0, "first", "first", UNI_THREAD_SLEEPING, -1);
 		assert_string_equal(b.list->v[0].wait_name, "clock_nanosleep");
+		*at(&b, "of_first", offset_of(&b, "syscall_context", "call")) = 232;
+		walk(&b, 1);
+		expect(&b, 0, "first", "first", UNI_THREAD_BLOCKED, -1);
+		assert_string_equal(b.list->v[0].wait_name, "epoll_wait");
 		/* The kernel's own process has one that has nowhere to go on: it is left out. */
 		put64(&b, "third", offset_of(&b, "thread", "context.frame") + 16 * 8, 0);
 		walk(&b, 1);
