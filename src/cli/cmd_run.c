@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/strbuf.h"
@@ -60,7 +61,7 @@ static const struct uni_opt *list_run_options(void)
 			"kvm tcg auto", NULL },
 		{ 0, "machine", UNI_OPT_STR, &o.machine, "TYPE",
 			"QEMU machine (default: microvm for an image that boots "
-			"by PVH without further options for QEMU, else q35; virt "
+			"by PVH without devices for QEMU, else q35; virt "
 			"for aarch64)",
 			"q35 pc microvm virt", NULL },
 		{ 0, "cpu", UNI_OPT_STR, &o.cpu, "MODEL",
@@ -367,6 +368,36 @@ static bool choose_next(struct attempt *a, struct uni_err *err)
 	return true;
 }
 
+/* Options of QEMU that add no device. */
+static bool adds_no_device(const char *option)
+{
+	static const char *const known[] = { "-S", "-s", "-accel", "-append", "-chardev", "-cpu",
+		"-d", "-D", "-gdb", "-icount", "-m", "-mon", "-monitor", "-name", "-no-reboot",
+		"-no-shutdown", "-pidfile", "-plugin", "-qmp", "-rtc", "-smp", "-trace", "-uuid" };
+
+	for (size_t i = 0; i < uni_array_len(known); i++) {
+		if (strcmp(option, known[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* "pc" of `-- -machine pc,usb=off`: QEMU takes the last one. */
+static void take_machine(char *const *extra)
+{
+	static char type[32];
+
+	for (; extra != NULL && extra[0] != NULL && extra[1] != NULL; extra++) {
+		size_t len = strcspn(extra[1], ",=");
+
+		if ((strcmp(extra[0], "-machine") != 0 && strcmp(extra[0], "-M") != 0) ||
+			extra[1][len] == '=' || len == 0 || len >= sizeof(type))
+			continue;
+		(void)snprintf(type, sizeof(type), "%.*s", (int)len, extra[1]);
+		o.machine = type;
+	}
+}
+
 /* microvm starts quickly, and has no PCI. Unknown options get the old machine. */
 static bool fits_microvm(const struct uni_image *image, char *const *extra)
 {
@@ -377,7 +408,7 @@ static bool fits_microvm(const struct uni_image *image, char *const *extra)
 	for (; extra != NULL && *extra != NULL; extra++) {
 		bool is_device = strcmp(*extra, "-device") == 0;
 
-		if ((*extra)[0] != '-' || strcmp(*extra, "-initrd") == 0)
+		if ((*extra)[0] != '-' || strcmp(*extra, "-initrd") == 0 || adds_no_device(*extra))
 			continue;
 		if (!is_device || extra[1] == NULL || strncmp(extra[1], "isa-", 4) != 0)
 			return false;
@@ -449,6 +480,8 @@ static int boot_with_qemu(const char *path, char **extra, struct uni_err *err)
 			err);
 	/* QEMU reports errors in a file that is no ELF. */
 	(void)uni_image_load(path, &image, &unread);
+	take_machine(extra);
+	a.args.machine = o.machine;
 	if (o.machine == NULL && o.disk == NULL && fits_microvm(image, extra))
 		a.args.machine = "microvm";
 	rc = boot_until_recorded(&a, image, err);

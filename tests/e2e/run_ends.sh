@@ -310,5 +310,7 @@ check 'microvm for an image that PVH boots' machine_of microvm ends.elf
 check 'microvm for an image of 32 bits that PVH boots' machine_of microvm ends-32.elf
 check 'which is sampled there' sampled_32
 check 'q35 with a PCI device' machine_of q35 ends.elf -- -device virtio-rng-pci
+check 'microvm with options that add no device' machine_of microvm ends.elf -- -S -accel tcg -name ends
+check 'the machine of the options for QEMU' machine_of pc ends.elf -- -machine pc,usb=off
 check 'microvm dies in its firmware' falls_back
 finish
