@@ -160,6 +160,19 @@ void uni_net_find_unix(const char *path, struct uni_net_listener *ret)
 	}
 }
 
+void uni_net_bound_name(uint64_t inode, char *ret, size_t cap)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/net/unix", "re");
+	char line[512];
+	struct unix_line l;
+
+	ret[0] = '\0';
+	while (f != NULL && ret[0] == '\0' && fgets(line, sizeof(line), f) != NULL) {
+		if (parse_unix_line(line, &l) && l.inode == inode && strlen(l.path) < cap)
+			(void)snprintf(ret, cap, "%s", l.path);
+	}
+}
+
 /* One line of /proc/net/tcp or tcp6; addresses as in memory, 4 bytes at a time. */
 struct tcp_line {
 	uint8_t addr[16];

@@ -8,6 +8,7 @@
 #define UNI_BACKEND_LISTENER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "backend/net.h"
@@ -24,6 +25,9 @@ void uni_net_find_listener(const struct uni_net_addr *addr, struct uni_net_liste
 
 /* The same for the path of a unix socket. */
 void uni_net_find_unix(const char *path, struct uni_net_listener *ret);
+
+/* The name that the listening unix socket with this inode was bound to; "": there is none. */
+void uni_net_bound_name(uint64_t inode, char *ret, size_t cap);
 
 /* The process that has this socket open: its pid, or 0 if none is visible. */
 int uni_net_socket_owner(uint64_t inode);

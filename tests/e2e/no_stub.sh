@@ -166,6 +166,23 @@ far() {
 	wait_for 60 test -S "$deep/m" && mon=/proc/$guest/cwd/m && listed && recorded "far$$"
 }
 
+# As libvirt starts it: QEMU gets the listening socket as an open file, and its command line has no path.
+passed() {
+	end_guest
+	python3 -c '
+import os, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen(1)
+os.set_inheritable(s.fileno(), True)
+os.execvp(sys.argv[2], sys.argv[2:] + ["-chardev", "socket,id=m,fd=%d,server=on,wait=off" % s.fileno()])' "$T/passed" \
+		qemu-system-x86_64 -M microvm -accel tcg -m 64 -nodefaults -no-user-config -display none -kernel "$(image demo)" \
+		-append loop=1 -name "passed$$" -mon chardev=m,mode=control >"$T/boot" 2>&1 &
+	guest=$!
+	mon=$T/passed
+	wait_for 60 test -S "$mon" && wait_for 60 listed && recorded "passed$$"
+}
+
 # A stub of something that is no VMM that we know: nothing more is asked.
 other_stub() {
 	python3 -c '
@@ -199,6 +216,7 @@ for way in $(by_default tcg "$accels"); do
 done
 [ -n "$guest" ] && check 'a monitor that another client holds' held "$(if [ "$way" = kvm ]; then echo "kvm:pid=$guest,via=stop"; else echo "$target"; fi)"
 check 'a monitor in a folder with a long path' far
+check 'a monitor whose socket was passed as an open file' passed
 mon=$T/mon
 check 'doctor: a stub of an unknown process' other_stub
 check 'a QEMU that has a stub' own_stub

@@ -55,7 +55,7 @@ static void libvirt_starts_qemu(void **state)
 	assert_int_equal(c.nr_vcpus, 2);
 	assert_int_equal(c.mem_bytes, 2048 * MIB);
 	assert_true(c.only_kvm);
-	assert_string_equal(c.qmp, ""); /* a file descriptor of libvirt's */
+	assert_string_equal(c.qmp, "fd:31");
 	/* Nothing said: what QEMU makes then. */
 	parse("qemu-system-x86_64 -enable-kvm", &c);
 	assert_true(c.only_kvm);
@@ -99,6 +99,8 @@ static void monitors_by_chardev(void **state)
 		{ "-qmp-pretty tcp::4445,server", "", "127.0.0.1:4445" },
 		{ "-mon chardev=a,mode=control -chardev socket,id=a,host=::1,port=4446,server=on",
 			"", "::1:4446" },
+		{ "-chardev socket,id=a,fd=25,server=on,wait=off -mon chardev=a,mode=control",
+			"fd:25" },
 	};
 	struct uni_vmm_cmdline c;
 	char line[512];

@@ -293,6 +293,17 @@ static const char *next_value(struct args *a, const char *option)
 	return NULL;
 }
 
+/* The one who started it, as libvirt does, opened the socket: its path is not here. */
+static bool take_passed(const char *dev, char *ret, size_t cap)
+{
+	char fd[16];
+
+	if (!get_key(dev, "fd", NULL, fd, sizeof(fd)))
+		return false;
+	(void)snprintf(ret, cap, UNI_VMM_PASSED "%s", fd);
+	return true;
+}
+
 /*
  * -chardev socket,id=ID,path=PATH,server=on and -mon chardev=ID,mode=control: the long form of
  * -qmp.
@@ -320,6 +331,7 @@ static void find_monitor(const struct args *all, struct uni_vmm_cmdline *ret)
 				get_key(dev, "id", NULL, other, sizeof(other)) &&
 				strcmp(id, other) == 0 &&
 				!get_key(dev, "path", NULL, path, sizeof(path)) &&
+				!take_passed(dev, path, sizeof(path)) &&
 				get_key(dev, "port", NULL, port, sizeof(port)) &&
 				get_key(dev, "host", NULL, host, sizeof(host))) {
 				(void)snprintf(tcp, sizeof(tcp), "tcp:%s:%s", host, port);

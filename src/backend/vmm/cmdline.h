@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #define UNI_VMM_PATH_MAX 4096
+#define UNI_VMM_PASSED	 "fd:" /* and a number: the VMM was given the socket open */
 
 /* Strings are cleaned text, and "" if unknown. Paths are those that the VMM would open. */
 struct uni_vmm_cmdline {
@@ -19,7 +20,7 @@ struct uni_vmm_cmdline {
 	char config[UNI_VMM_PATH_MAX]; /* a file with more options (Firecracker's --config-file) */
 	char gdb_unix[200];	       /* QEMU's gdb stub, as requested with -gdb or -s */
 	char gdb_tcp[200];	       /* HOST:PORT */
-	char qmp[200];		       /* QMP on a unix socket */
+	char qmp[200];		       /* QMP on a unix socket: its path, or UNI_VMM_PASSED */
 	char qmp_tcp[64];	       /* QMP on a TCP port: "127.0.0.1:4444" */
 	char api[200];		       /* HTTP on a unix socket: Firecracker, Cloud Hypervisor */
 	uint32_t nr_vcpus;

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "backend/listener.h"
 #include "backend/vmm/api.h"
 #include "backend/vmm/config.h"
 #include "backend/vmm/fds.h"
@@ -93,6 +95,30 @@ static void resolve_socket(int pid, char *path, size_t cap)
 		path[0] = '\0';
 }
 
+/* A socket that the VMM got as an open file: its path is in the kernel's table. */
+static void find_passed(int pid, char *path, size_t cap)
+{
+	char link[UNI_VMM_PATH_MAX], fd[32];
+	uint64_t nr, inode;
+	size_t len;
+
+	if (strncmp(path, UNI_VMM_PASSED, strlen(UNI_VMM_PASSED)) != 0)
+		return;
+	if (uni_parse_u64(path + strlen(UNI_VMM_PASSED), &nr) && nr <= INT32_MAX) {
+		(void)snprintf(fd, sizeof(fd), "fd/%" PRIu64, nr);
+		proc_link(pid, fd, link, sizeof(link));
+		len = strcspn(link, "]");
+		if (strncmp(link, "socket:[", 8) == 0 && link[len] == ']') {
+			link[len] = '\0';
+			if (uni_parse_u64(link + 8, &inode)) {
+				uni_net_bound_name(inode, path, cap);
+				return;
+			}
+		}
+	}
+	path[0] = '\0';
+}
+
 static void read_config(int pid, struct uni_vmm_cmdline *c)
 {
 	_cleanup_free_ char *data = NULL;
@@ -130,6 +156,7 @@ int uni_vmm_cmdline_read(int pid, struct uni_vmm_cmdline *ret)
 		(void)uni_vmm_api_read(pid, ret); /* best effort */
 	resolve_path(pid, ret->image, sizeof(ret->image));
 	resolve_socket(pid, ret->gdb_unix, sizeof(ret->gdb_unix));
+	find_passed(pid, ret->qmp, sizeof(ret->qmp));
 	resolve_socket(pid, ret->qmp, sizeof(ret->qmp));
 	return 0;
 }
