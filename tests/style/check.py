@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """House rules that a compiler does not check. usage: check.py RULE SOURCE_ROOT
 
-Rules: layers, licence, banned, ranges, size, leaks, markers, docs, xen, files, tables, names,
-english, waits. Prints each offence and exits 1, or a closing line that says how much was looked at."""
+Rules: layers, licence, banned, ranges, size, leaks, markers, docs, xen, files, ports, tables,
+names, english, waits. Prints each offence and exits 1, or a closing line that says how much was looked at."""
 import pathlib
 import re
 import subprocess
@@ -200,6 +200,22 @@ def files(root):
             yield f"tests/style/check.py: the exception {p} is not needed"
 
 
+def ports(root):
+    """Unikraft's make names an object after its source alone: two sources of one name are one object."""
+    root, path = pathlib.Path(root), "guest/ports/unikraft/Makefile.uk"
+    places = {"LIBUNISCOPE_TRACE_BASE": root / "guest/ports/unikraft", "UNISCOPE": root}
+    seen = {}
+    for base, rest in re.findall(r"_SRCS-\S+ \+= \$\((\w+)\)/(\S+)", (root / path).read_text()):
+        name = pathlib.PurePath(rest).stem
+        if not (places[base] / rest).is_file():
+            yield f"{path}: there is no {rest}"
+        if name in seen:
+            yield f"{path}: {rest} and {seen[name]} become one object"
+        seen[name] = rest
+    if not seen:
+        yield f"{path}: no sources are found in it"
+
+
 def table_names(root, path, name):
     """The names in a list of a meson.build: backends, formats."""
     body = re.search(rf"^{name} = \[(.*?)^\]", pathlib.Path(root, path).read_text(), re.S | re.M).group(1)
@@ -322,8 +338,8 @@ def waits(root):
 
 
 def main():
-    rules = {f.__name__: f for f in (layers, licence, banned, ranges, size, leaks, markers, docs, xen, files, tables, names,
-                                      english, waits)}
+    rules = {f.__name__: f for f in (layers, licence, banned, ranges, size, leaks, markers, docs, xen, files, ports,
+                                      tables, names, english, waits)}
     if len(sys.argv) != 3 or sys.argv[1] not in rules:
         sys.exit(__doc__)
     found = list(rules[sys.argv[1]](sys.argv[2]))
