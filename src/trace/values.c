@@ -37,6 +37,13 @@ static void put_value(const struct uni_param *p, uint64_t v, struct uni_strbuf *
 	}
 }
 
+__int128 uni_trace_value(const struct uni_param *p, uint64_t reg)
+{
+	if (p != NULL && p->form == UNI_PARAM_SIGNED)
+		return signed_bytes(reg, p->size);
+	return p != NULL ? low_bytes(reg, p->form == UNI_PARAM_BOOL ? 1 : p->size) : reg;
+}
+
 void uni_trace_copied(const uint64_t *words, size_t nr, struct uni_trace_copied ret[UNI_TRACE_ARGS])
 {
 	memset(ret, 0, UNI_TRACE_ARGS * sizeof(*ret));

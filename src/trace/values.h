@@ -25,6 +25,8 @@ void uni_trace_copied(
  */
 void uni_trace_args_text(
 	const struct uni_params *p, const uint64_t *words, size_t nr, struct uni_strbuf *out);
+/* A register as a number of the parameter's type; p NULL: all of it, without a sign. */
+__int128 uni_trace_value(const struct uni_param *p, uint64_t reg);
 /* "ret=5"; "" where nothing is returned, or not in a general register. */
 void uni_trace_value_text(const struct uni_params *p, uint64_t reg, struct uni_strbuf *out);
 

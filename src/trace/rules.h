@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Rules for the calls of single functions: "FUNCTION(CONDITION, ...):OPTION,...". FUNCTION is a
+ * glob. A call that a rule forbids is left out with all calls in it.
+ *
+ *	tcp_input(len>1000)	only with such arguments: = != < <= > >= a number
+ *	open(path~/etc/)	a copied text matches this glob; !~ is the contrary
+ *	malloc:skip		none
+ *	parse:depth=2		at most 2 levels, its own is the first
+ *	memcpy:min=10us		no shorter ones
+ *	malloc:below=parse	only calls that such a function made, directly or not
+ *
+ * Times, depths and callers are those of the trace, not of what is left of it.
+ */
+#ifndef UNI_TRACE_RULES_H
+#define UNI_TRACE_RULES_H
+
+#include "base/err.h"
+#include "obj/params.h"
+#include "trace/calls.h"
+#include "uniscope/trace_abi.h"
+
+#define UNI_CALL_RULES_MAX 32
+
+enum uni_call_op {
+	UNI_CALL_OP_EQ,
+	UNI_CALL_OP_NE,
+	UNI_CALL_OP_LT,
+	UNI_CALL_OP_LE,
+	UNI_CALL_OP_GT,
+	UNI_CALL_OP_GE,
+	UNI_CALL_OP_LIKE,
+	UNI_CALL_OP_UNLIKE,
+};
+
+struct uni_call_rule {
+	char function[256];
+	unsigned nr;
+	struct uni_call_condition {
+		char param[UNI_PARAM_NAME]; /* "": by its number */
+		uint8_t arg;		    /* from 0 on */
+		uint8_t op;
+		__int128 value;
+		char text[128]; /* glob */
+	} condition[UNI_TRACE_ARGS];
+	bool skip;
+	uint32_t depth;	 /* 0: all */
+	uint64_t min_ns; /* 0: all */
+	char below[256]; /* glob; "": anywhere */
+};
+
+int uni_call_rule_parse(const char *text, struct uni_call_rule *ret, struct uni_err *err);
+
+struct uni_call_picker; /* opaque */
+
+/* All is borrowed. params: what is known of a function, or NULL. NULL: out of memory. */
+struct uni_call_picker *uni_call_picker_create(const struct uni_call_rule *rule, size_t nr,
+	struct uni_funcs *funcs, const struct uni_params *(*params)(void *ctx, uint32_t func),
+	void *ctx);
+void uni_call_picker_destroy(struct uni_call_picker *p); /* NULL-safe */
+
+/* Do rules depend on how long calls take? Then all events have to be given to _look() first. */
+bool uni_call_picker_looks_first(const struct uni_call_picker *p);
+int uni_call_picker_look(struct uni_call_picker *p, const struct uni_call_event *e, size_t nr);
+
+/* Chooses among these events of a read of `calls`. *ret is valid until the next call. Depths stay,
+ * as a shown call's callers are all shown. 0 or -UNI_ENOMEM. */
+int uni_call_picker_pick(struct uni_call_picker *p, const struct uni_calls *calls,
+	const struct uni_call_event *e, size_t nr, const struct uni_call_event **ret,
+	size_t *nr_ret);
+/* Calls that were left out because an argument of a condition is not known. */
+uint64_t uni_call_picker_unknown(const struct uni_call_picker *p);
+
+#endif
