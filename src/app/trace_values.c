@@ -50,9 +50,9 @@ static void look_for_debug(struct uni_trace_values *v)
 		uni_note("%s: arguments and values are shown as registers", err.msg);
 }
 
-/* NULL: nothing is known. */
-static const struct uni_params *params_of(struct uni_trace_values *v, uint32_t func)
+const struct uni_params *uni_trace_values_params(void *values, uint32_t func)
 {
+	struct uni_trace_values *v = values;
 	const uint64_t bias = uni_recording_guest(v->trace->rec, v->trace->guest).meta->bias;
 	struct uni_known_params *k;
 
@@ -82,7 +82,7 @@ void uni_trace_values_text(void *values, const struct uni_call_event *e, char *b
 {
 	struct uni_trace_values *v = values;
 	const uint64_t *words = uni_calls_words(v->calls, e);
-	const struct uni_params *p = params_of(v, e->func);
+	const struct uni_params *p = uni_trace_values_params(v, e->func);
 
 	uni_strbuf_reset(&v->text);
 	if (e->cls == UNI_TRACE_CLASS_EXIT_VALUE)

@@ -29,6 +29,8 @@ void uni_trace_values_init(struct uni_trace_values *v, const struct uni_trace_op
 	const struct uni_trace_args *args, const struct uni_calls *calls);
 void uni_trace_values_deinit(struct uni_trace_values *v);
 
+/* The parameters of a function; NULL: nothing is known. */
+const struct uni_params *uni_trace_values_params(void *values, uint32_t func);
 /* -> struct uni_trace_text_opts */
 void uni_trace_values_text(void *values, const struct uni_call_event *e, char *buf, size_t size);
 

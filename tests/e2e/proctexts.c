@@ -21,6 +21,8 @@
 int texts_open(const char *path, int flags);
 long texts_write(int fd, const void *buf, size_t size);
 int texts_any(const char *path);
+int rules_work(long size, const char *path);
+void rules_short(long size);
 
 #define ROUNDS 300
 
@@ -71,6 +73,16 @@ static void one_round(unsigned n)
 	memset(path, 0, sizeof(path));
 }
 
+/* Calls for --rule: other sizes, other paths. */
+static void work(void)
+{
+	static const char *const paths[] = { "/etc/hosts", "/tmp/a", "/etc/passwd" };
+
+	for (int n = 0; n < 24; n++)
+		(void)rules_work(n * 200L - 400, paths[n % 3]);
+	rules_short(7);
+}
+
 int main(void)
 {
 	int c;
@@ -81,6 +93,7 @@ int main(void)
 	(void)getchar();
 	for (unsigned n = 0; n < ROUNDS; n++)
 		one_round(n);
+	work();
 	(void)texts_any((const char *)16);
 	(void)texts_any("tab\t quote\" back\\ \x01"
 			"2 \xc3\xa9");
