@@ -184,7 +184,7 @@ static void find_stacks(void)
 		if (nr_stacks == STACKS)
 			break;
 		stacks[nr_stacks].low = md->vbase;
-		stacks[nr_stacks++].high = md->vbase + md->len;
+		stacks[nr_stacks++].high = md->len + md->vbase;
 	}
 }
 
