@@ -21,7 +21,7 @@ def calls(first, last, name):
 
 def main(session, *specs):
     first, last, _ = judge.read_session(session, 'lab_truth')
-    stacks, _ = judge.read_stacks(session + '.json', 0)
+    stacks = judge.read_stacks(session + '.json', 0)
     wanted = {name: int(percent) / 100 for name, percent in (s.split('=') for s in specs)}
     lines = {name: calls(first, last, name) for name in wanted}
     seen = {name: sum(n for chain, n in stacks.items() if name in map(judge.plain, chain))
