@@ -154,7 +154,8 @@ static _Noreturn void judge_image(
 	struct uni_way_key key = { 0 };
 
 	if (g == NULL || dup2(notes, STDERR_FILENO) < 0 ||
-		uni_privilege_drop_watching(pid, &err) != 0)
+		uni_privilege_drop_watching(
+			pid, uni_target_backend(spec->scheme)->files != NULL, &err) != 0)
 		_exit(1);
 	g->spec = *spec;
 	if (uni_guest_use_unwinder(g, args, &err) != 0 ||
@@ -208,5 +209,7 @@ int uni_guest_give_up_rights(
 	ok = ops->hand_over(spec, args->shared, args->exits || args->exits_too, &why) == 0;
 	if (by_image)
 		rc = wait_for_judge(judge, &stop, err);
-	return rc == 0 && ok && !stop ? uni_privilege_drop_watching(watched, err) : rc;
+	return rc == 0 && ok && !stop
+		       ? uni_privilege_drop_watching(watched, ops->files != NULL, err)
+		       : rc;
 }

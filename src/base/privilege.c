@@ -14,12 +14,10 @@
 #include "base/door.h"
 #include "base/observer.h"
 
-#define BIT(cap) (1ull << (cap))
-#define OPENERS	 (BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH))
-/* CAP_CHECKPOINT_RESTORE: deleted libraries of the observed process, in its folder map_files. */
-#define OBSERVERS                                                                  \
-	(BIT(CAP_SYS_PTRACE) | BIT(CAP_SYSLOG) | BIT(CAP_PERFMON) | BIT(CAP_BPF) | \
-		BIT(CAP_CHECKPOINT_RESTORE))
+#define BIT(cap)  (1ull << (cap))
+#define OPENERS	  (BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH))
+#define OBSERVERS (BIT(CAP_SYS_PTRACE) | BIT(CAP_SYSLOG) | BIT(CAP_PERFMON) | BIT(CAP_BPF))
+#define MAPPED	  BIT(CAP_CHECKPOINT_RESTORE) /* for the process' folder map_files */
 #define WORKERS_UID \
 	1879048192u /* plus the process: a range that nobody uses (systemd, UIDS-GIDS) */
 #define WORKERS (1u << 22)
@@ -108,14 +106,14 @@ int uni_privilege_drop(struct uni_err *err)
 	return rc == 0 ? drop_rights(root, UNI_CONFINED_READER, err) : rc;
 }
 
-int uni_privilege_drop_watching(int pid, struct uni_err *err)
+int uni_privilege_drop_watching(int pid, bool mapped, struct uni_err *err)
 {
 	const struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
 	bool root = geteuid() == 0;
 	int rc = root ? begin_opener(err) : 0;
 
 	if (rc == 0)
-		rc = uni_observer_begin(pid, observers_caps(), err);
+		rc = uni_observer_begin(pid, observers_caps() | (mapped ? MAPPED : 0), err);
 	if (rc != 0)
 		return rc;
 	/* Rings are locked memory. Root's are not limited. */

@@ -16,7 +16,8 @@ U, BUILD, SRC, PLANTED = map(os.path.abspath, sys.argv[1:5])
 OTHER = 65534
 AS_OTHER = {"user": OTHER, "group": OTHER, "extra_groups": []}
 IMAGE = "shares-gcc-fp"
-OPENERS, OBSERVERS = 0x6, 0x1c400080004  # and SYS_PTRACE, SYSLOG, PERFMON, BPF, CHECKPOINT_RESTORE
+OPENERS, OBSERVERS = 0x6, 0xc400080004  # and SYS_PTRACE, SYSLOG, PERFMON, BPF
+MAPPED = 0x10000000000  # CHECKPOINT_RESTORE: a process' mapped files
 SETCAP = 0xc000080002  # no SYSLOG; DAC_OVERRIDE instead of READ_SEARCH
 # Debian's kernels with perf_event_paranoid 3 want CAP_SYS_ADMIN for perf events, so the observer has it there.
 ADMIN = 0x200000 if subprocess.run(["setpriv", "--bounding-set", "-sys_admin", sys.executable, f"{SRC}/tests/support/can.py", "perf"],
@@ -90,7 +91,7 @@ def rights(top, guest):
                    check=True)
     os.mkdir(folder)
     for command in COMMANDS if guest.scheme == "kvm" else COMMANDS[::2]:
-        cases = [(U, {}, (0, OPENERS, OBSERVERS | ADMIN)), (capable, AS_OTHER, (0, SETCAP | ADMIN))]
+        cases = [(U, {}, (0, OPENERS, OBSERVERS | ADMIN | (MAPPED if guest.scheme == "proc" else 0))), (capable, AS_OTHER, (0, SETCAP | ADMIN))]
         if "--exits" in command:
             cases = cases[:1]  # tracefs is root's
         if guest.scheme == "proc" and not ADMIN:
