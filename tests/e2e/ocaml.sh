@@ -127,7 +127,7 @@ many() {
 
 off() {
 	timeout 60 ./arp good off.ctf off && ! "$U" trace threads off.ctf 2>err &&
-		grep -q 'no events of threads' err || { cat err; return 1; }
+		grep -q 'no events of waiting threads' err || { cat err; return 1; }
 }
 
 # More than the buffer holds: the newest part of it, in order, each event whole.

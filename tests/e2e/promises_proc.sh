@@ -163,7 +163,7 @@ switched() { # start and stop; what is off tells nothing
 	echo >&9
 	wait_for grep -q done "$T/out" || return 1
 	"$U" trace dump "proc:pid=$pid" -q -o "$T/off.uniscope" &&
-		refused 'has no events of threads' "$U" trace findings "$T/off.uniscope"
+		refused 'has no events of waiting threads' "$U" trace findings "$T/off.uniscope"
 }
 
 several() { # of one name: it is said which one was taken
