@@ -86,17 +86,18 @@ int uni_proc_living(int pid)
 
 bool uni_proc_is_kernel(int pid)
 {
-	const unsigned kthread = 0x00200000; /* PF_KTHREAD */
-	char path[48], text[512], state;
-	const char *end;
-	unsigned flags;
+	const unsigned long kthread = 0x00200000; /* PF_KTHREAD */
+	const int flags = 7;			  /* fields behind the name */
+	char path[48], text[512];
+	const char *at;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	if (uni_read_small(path, text, sizeof(text)) <= 0)
 		return false;
-	end = strrchr(text, ')');
-	return end != NULL && sscanf(end + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) == 2 &&
-	       (flags & kthread) != 0;
+	at = strrchr(text, ')');
+	for (int i = 0; i < flags && at != NULL; i++)
+		at = strchr(at + 1, ' ');
+	return at != NULL && (strtoul(at, NULL, 10) & kthread) != 0;
 }
 
 /* "NR ARGS SP PC"; "-1 SP PC" if it sleeps for another reason; or "running". */
