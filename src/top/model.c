@@ -164,7 +164,7 @@ static int arrange_rows(struct uni_top *top)
 
 static struct uni_only only_of(int64_t choice)
 {
-	return choice < 0 ? (struct uni_only){ 0 } : uni_only((uint64_t)choice);
+	return (struct uni_only){ .chosen = choice >= 0, .nr = (uint64_t)choice };
 }
 
 static int rebuild_profile(struct uni_top *top)

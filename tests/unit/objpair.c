@@ -276,7 +276,7 @@ static void links_to_debug_data(void **state)
 	expect_tried("", 1, NULL);
 	/* Nor if it leads to another folder. */
 	expect_tried("../a.debug\0.crc", 16, NULL);
-	expect_tried("/a.debug\0..crc", 16, NULL);
+	expect_tried("/a.debug\0...crc", 16, NULL);
 	expect_tried("b/a\0crc", 8, NULL);
 }
 
