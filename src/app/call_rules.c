@@ -62,10 +62,10 @@ void uni_call_rules_note(const struct uni_call_rules *r)
 
 	if (unknown != 0)
 		uni_note("%" PRIu64
-			 " calls were left out because an argument that --rule asks for is not "
+			 " call%s left out because an argument that --rule asks for is not "
 			 "known. Record them with --args (for text, FUNCTION(ARGUMENT:s)). A name "
 			 "needs debug data, a number such as 1 does not",
-			unknown);
+			unknown, unknown == 1 ? " was" : "s were");
 }
 
 void uni_call_rules_deinit(struct uni_call_rules *r)

@@ -61,7 +61,7 @@ static bool take_operator(const char **at, uint8_t *ret)
 		{ "~", UNI_CALL_OP_LIKE },
 	};
 
-	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+	for (size_t i = 0; i < uni_array_len(ops); i++) {
 		size_t len = strlen(ops[i].text);
 
 		if (strncmp(*at, ops[i].text, len) == 0) {
@@ -118,7 +118,7 @@ static bool parse_min(const char *text, uint64_t *ret)
 		return false;
 	memcpy(digits, text, len);
 	digits[len] = '\0';
-	for (size_t i = 0; i < sizeof(unit) / sizeof(unit[0]); i++) {
+	for (size_t i = 0; i < uni_array_len(unit); i++) {
 		if (strcmp(text + len, unit[i].name) == 0)
 			return uni_parse_u64(digits, &n) &&
 			       !__builtin_mul_overflow(n, unit[i].ns, ret) && *ret != 0;
