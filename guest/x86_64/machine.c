@@ -2,6 +2,7 @@
 /* The part of the tracer for x86_64 that is no hot path. */
 #include "uniscope/trace.h"
 
+#include "conditions.h"
 #include "cpu.h"
 #include "machine.h"
 #include "ring.h"
@@ -115,6 +116,8 @@ void uni_trace_slow_args(const struct saved *s)
 	const uint64_t words[] = { s->rdi, s->rsi, s->rdx, s->rcx, s->r8, s->r9,
 		(uint32_t)(s->r11 - 5) };
 
+	if (uni_trace_leaves_out(words, (uint32_t)words[6], saved_place(s), !entries_only()))
+		return;
 	extended(entries_only() ? UNI_TRACE_CLASS_CALL_ARGS : UNI_TRACE_CLASS_ENTRY_ARGS, words, 7);
 }
 
@@ -127,6 +130,8 @@ void uni_trace_slow_value(const struct saved *s)
 {
 	const uint64_t words[] = { s->rax, s->rdx, (uint32_t)s->r11 };
 
+	if (uni_trace_was_left_out(s->r11))
+		return;
 	extended(UNI_TRACE_CLASS_EXIT_VALUE, words, 3);
 }
 
@@ -181,4 +186,5 @@ void uni_trace_machine_init(struct uni_trace_head *h)
 	hooks.plain_exit = (uint64_t)__x86_return_thunk;
 	hooks.entry_return = (uint64_t)uni_trace_entry_return;
 	h->hooks = (uint64_t)&hooks;
+	h->conditions = uni_trace_conditions();
 }

@@ -10,4 +10,11 @@ struct saved {
 	uint64_t r10, r9, r8, rdi, rsi, rdx, rcx, rax;
 };
 
+/* The place of the return address of the call that an entry hook's C was called for: the hook's C
+ * follows the registers, rbp, and two return addresses. */
+static inline uint64_t saved_place(const struct saved *s)
+{
+	return (uint64_t)(s + 1) + 3 * sizeof(uint64_t);
+}
+
 #endif

@@ -8,6 +8,7 @@
  * a page fault would have to bring in. */
 #include "uniscope/trace.h"
 
+#include "conditions.h"
 #include "cpu.h"
 #include "machine.h"
 #include "ring.h"
@@ -173,13 +174,14 @@ void uni_trace_slow_text(const struct saved *s)
 	const uint64_t arg[REGS] = { s->rdi, s->rsi, s->rdx, s->rcx, s->r8, s->r9 };
 	const uint64_t function = (uint32_t)(s->r11 - 5);
 	const struct uni_trace_text_rule r = rule_of((uint32_t)function);
-	unsigned class = *(volatile uint32_t *)&uni_trace_head.control.mode == UNI_TRACE_FUNCTION
-				 ? UNI_TRACE_CLASS_CALL_ARGS
-				 : UNI_TRACE_CLASS_ENTRY_ARGS;
+	int returns = *(volatile uint32_t *)&uni_trace_head.control.mode != UNI_TRACE_FUNCTION;
+	unsigned class = returns ? UNI_TRACE_CLASS_ENTRY_ARGS : UNI_TRACE_CLASS_CALL_ARGS;
 	struct uni_trace_piece piece[2 * REGS + 2];
 	uint64_t head[REGS];
 	unsigned nr = 1, most = r.bytes < UNI_TRACE_TEXT_MAX ? r.bytes : UNI_TRACE_TEXT_MAX;
 
+	if (uni_trace_leaves_out(arg, (uint32_t)function, saved_place(s), returns))
+		return;
 	piece[0] = (struct uni_trace_piece){ arg, sizeof(arg) };
 	for (unsigned i = 0; i < REGS; i++) {
 		if (!((r.arguments | r.buffers) & 1u << i) || !arg[i])

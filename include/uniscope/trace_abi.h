@@ -276,6 +276,26 @@ struct uni_trace_text_rules {
 	uint32_t nr;
 };
 
+/* Calls of a function with arguments are recorded if they hold all its conditions. */
+struct uni_trace_condition {
+	uint32_t function; /* low half of its address */
+	uint8_t argument;  /* register, from 0 on */
+	uint8_t order;	   /* UNI_TRACE_IF_*: how the argument may compare with value */
+	uint8_t bits;	   /* of it that count: 1 to 64 */
+	uint8_t is_signed;
+	uint64_t value;
+};
+#define UNI_TRACE_IF_LESS    1
+#define UNI_TRACE_IF_EQUAL   2
+#define UNI_TRACE_IF_GREATER 4
+#define UNI_TRACE_CONDITIONS 64 /* at most */
+
+/* Behind it lie `room` struct uni_trace_condition, as with uni_trace_text_rules. */
+struct uni_trace_conditions {
+	uint32_t room; /* constant */
+	uint32_t nr;
+};
+
 /* A thread or promise that has not ended, as the guest knows it. */
 struct uni_trace_promise {
 	uint64_t id;		     /* UNI_PROMISE_NOBODY: this place is free */
@@ -323,7 +343,8 @@ struct uni_trace_head {
 	/* Version 2 from here on. */
 	uint64_t text_rules; /* address of struct uni_trace_text_rules; 0: it copies none */
 	uint64_t promises;   /* address of struct uni_trace_promises; 0: it keeps none */
-	uint64_t reserved[6];
+	uint64_t conditions; /* address of struct uni_trace_conditions; 0: it heeds none */
+	uint64_t reserved[5];
 };
 
 /* Statistics of a CPU's sampler. Written by that CPU alone. */
@@ -388,6 +409,7 @@ UNI_TRACE_ASSERT(sizeof(struct uni_trace_control) == 64);
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_sampler) == 64);
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_head) == 256);
 UNI_TRACE_ASSERT(__builtin_offsetof(struct uni_trace_head, text_rules) == UNI_TRACE_HEAD_OLD);
+UNI_TRACE_ASSERT(sizeof(struct uni_trace_condition) == 16);
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_promise) == 64);
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_promises) == 32);
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_hooks) == 128);

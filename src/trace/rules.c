@@ -73,8 +73,7 @@ static bool take_operator(const char **at, uint8_t *ret)
 	return false;
 }
 
-/* "len>1000", "path~/etc/" */
-static bool take_condition(const char **at, struct uni_call_condition *ret)
+bool uni_call_condition_take(const char **at, struct uni_call_condition *ret)
 {
 	uint64_t number;
 	bool minus;
@@ -96,7 +95,8 @@ static bool take_conditions(const char **at, struct uni_call_rule *ret)
 {
 	do {
 		(*at)++;
-		if (ret->nr == UNI_TRACE_ARGS || !take_condition(at, &ret->condition[ret->nr]))
+		if (ret->nr == UNI_TRACE_ARGS ||
+			!uni_call_condition_take(at, &ret->condition[ret->nr]))
 			return false;
 		ret->nr++;
 	} while (**at == ',');

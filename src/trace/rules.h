@@ -49,6 +49,8 @@ struct uni_call_rule {
 	char below[256]; /* glob; "": anywhere */
 };
 
+/* "len>1000", "path~/etc/": *at then stands behind it. False: it is no condition. */
+bool uni_call_condition_take(const char **at, struct uni_call_condition *ret);
 int uni_call_rule_parse(const char *text, struct uni_call_rule *ret, struct uni_err *err);
 
 struct uni_call_picker; /* opaque */

@@ -9,7 +9,7 @@
 #include "base/text.h"
 
 #define CONTROL_WORDS 8
-#define HEAD_WORDS    (CONTROL_WORDS + 3) /* that are written: these, and three others */
+#define HEAD_WORDS    (CONTROL_WORDS + 5) /* that are written: these, and five others */
 #define PAGE	      4096u
 
 struct plan {
@@ -18,7 +18,7 @@ struct plan {
 	struct uni_trace_plan *ret;
 	struct uni_err *err;
 	size_t cap;
-	struct uni_trace_rules rules; /* for text behind arguments */
+	struct uni_trace_rules rules; /* for arguments */
 	bool has_text;		      /* the function that is planned has such a rule */
 	/* The page that was read last: sites come in order. */
 	uint64_t page_va;
@@ -206,8 +206,8 @@ static int plan_site(struct plan *p, const struct uni_site *s, const uint8_t *no
 	return add_patch(p, s->addr + p->g->bias, now, want, sizeof(want), pieces);
 }
 
-/* Which text of its arguments its entry has to copy. */
-static int plan_texts(struct plan *p, const struct uni_site_function *f)
+/* Which text of its arguments its entry has to copy, and which calls it has to leave out. */
+static int plan_arguments(struct plan *p, const struct uni_site_function *f)
 {
 	const struct uni_trace_choice *c = p->choice;
 	const struct uni_site *s = &p->g->sites->site[f->first], *end = s + f->nr;
@@ -215,15 +215,19 @@ static int plan_texts(struct plan *p, const struct uni_site_function *f)
 	int rc;
 
 	p->has_text = false;
-	if (!uni_trace_wants_text(c->args, c->nr_args))
+	if (!uni_trace_wants_text(c->args, c->nr_args) &&
+		!uni_trace_wants_condition(c->args, c->nr_args))
 		return 0;
 	while (s != end - 1 && s->kind != UNI_SITE_ENTRY)
 		s++;
 	rc = uni_trace_wants_rule(
 		c->args, c->nr_args, f->name, p->g->debug, s->addr, &rule, p->err);
+	if (rc == 0)
+		rc = uni_trace_rules_condition(&p->rules, c->args, c->nr_args, f->name, p->g->debug,
+			s->addr, s->addr + p->g->bias, p->err);
 	p->has_text = rc == 0 && rule.bytes != 0;
 	rule.function = (uint32_t)(s->addr + p->g->bias);
-	return p->has_text && !uni_vec_push(&p->rules.all, rule) ? -UNI_ENOMEM : rc;
+	return p->has_text && !uni_vec_push(&p->rules.text, rule) ? -UNI_ENOMEM : rc;
 }
 
 static int plan_function(struct plan *p, const struct uni_site_function *f)
@@ -233,7 +237,7 @@ static int plan_function(struct plan *p, const struct uni_site_function *f)
 	int rc = now != NULL ? 0 : -UNI_ENOMEM;
 
 	if (rc == 0 && on)
-		rc = plan_texts(p, f);
+		rc = plan_arguments(p, f);
 
 	if (rc == 0 && !read_function(p, f, now)) {
 		p->ret->nr_unlike++;
@@ -343,35 +347,48 @@ static int plan_control(struct plan *p)
 	return rc;
 }
 
-/* The rules that entry_text obeys, by words of 4 bytes. */
+/* A table at `to` in the guest: its room and number, then entries of `size` bytes. Written by words
+ * of 4 bytes. */
+static int plan_table(
+	struct plan *p, uint64_t to, const void *all, size_t nr, size_t size, const char *what)
+{
+	const uint32_t want = (uint32_t)nr;
+	uint32_t now[2];
+	uint8_t was[sizeof(struct uni_trace_condition)];
+	int rc;
+
+	if (uni_tmem_read(p->g->mem, to, now, sizeof(now)) != 0)
+		return -UNI_EFAULT;
+	if (nr > uni_min(now[0], (uint32_t)UNI_TRACE_TEXT_RULES))
+		return uni_err_set(p->err, UNI_ERANGE,
+			"%s: %zu, and the guest has room for %u; --args with fewer functions", what,
+			nr, now[0]);
+	rc = add_patch(p, to + sizeof(now[0]), &now[1], &want, sizeof(want), false);
+	for (size_t i = 0; rc == 0 && i < nr; i++) {
+		const uint64_t va = to + sizeof(now) + i * size;
+		const uint8_t *one = (const uint8_t *)all + i * size;
+
+		rc = uni_tmem_read(p->g->mem, va, was, size);
+		for (unsigned k = 0; rc == 0 && k < size; k += 4)
+			rc = add_patch(p, va + k, was + k, one + k, 4, false);
+	}
+	return rc;
+}
+
+/* What the guest heeds of arguments: its last conditions hold until there are others. */
 static int plan_rules(struct plan *p)
 {
-	const uint64_t to = p->g->info->text_rules;
-	const struct uni_trace_text_rules want = { .nr = (uint32_t)p->rules.all.nr };
-	struct uni_trace_text_rules now;
-	struct uni_trace_text_rule was;
+	const struct uni_ring_info *info = p->g->info;
+	const struct uni_trace_rules *r = &p->rules;
 	int rc = 0;
 
-	if (want.nr == 0)
-		return 0;
 	uni_trace_rules_sort(&p->rules);
-	if (uni_tmem_read(p->g->mem, to, &now, sizeof(now)) != 0)
-		return -UNI_EFAULT;
-	if (want.nr > now.room)
-		return uni_err_set(p->err, UNI_ERANGE,
-			"text behind arguments of %u functions: the guest has room for %u; "
-			"--args with fewer functions",
-			want.nr, now.room);
-	rc = add_patch(
-		p, to + offsetof(struct uni_trace_text_rules, nr), &now.nr, &want.nr, 4, false);
-	for (uint32_t i = 0; rc == 0 && i < want.nr; i++) {
-		const uint64_t va = to + sizeof(now) + i * sizeof(was);
-		const uint8_t *rule = (const uint8_t *)&p->rules.all.v[i];
-
-		rc = uni_tmem_read(p->g->mem, va, &was, sizeof(was));
-		for (unsigned k = 0; rc == 0 && k < sizeof(was); k += 4)
-			rc = add_patch(p, va + k, (const uint8_t *)&was + k, rule + k, 4, false);
-	}
+	if (r->text.nr != 0)
+		rc = plan_table(p, info->text_rules, r->text.v, r->text.nr, sizeof(*r->text.v),
+			"functions with text behind arguments");
+	if (rc == 0 && p->choice != NULL && info->conditions != 0)
+		rc = plan_table(p, info->conditions, r->condition.v, r->condition.nr,
+			sizeof(*r->condition.v), "conditions on arguments");
 	return rc;
 }
 
@@ -410,9 +427,11 @@ int uni_trace_plan(const struct uni_trace_guest *g, const struct uni_trace_choic
 	rc = uni_trace_plan_check(g, choice, err);
 	if (rc != 0)
 		return rc;
-	/* A rule is two words, and no rule is of a function that has no site. */
+	/* A rule for text is two words, and none is of a function that has no site. */
 	if (choice != NULL && uni_trace_wants_text(choice->args, choice->nr_args))
-		p.cap += 2 * g->sites->nr_functions + 1;
+		p.cap += 2 * g->sites->nr_functions;
+	if (choice != NULL && uni_trace_wants_condition(choice->args, choice->nr_args))
+		p.cap += sizeof(struct uni_trace_condition) / 4 * UNI_TRACE_CONDITIONS;
 	ret->patch = calloc(p.cap, sizeof(*ret->patch));
 	rc = ret->patch != NULL ? 0 : -UNI_ENOMEM;
 	for (size_t i = 0; rc == 0 && i < g->sites->nr_functions; i++)
@@ -423,7 +442,7 @@ int uni_trace_plan(const struct uni_trace_guest *g, const struct uni_trace_choic
 		rc = plan_control(&p);
 	if (rc == 0)
 		rc = plan_thaw(&p);
-	uni_vec_free(&p.rules.all);
+	uni_trace_rules_deinit(&p.rules);
 	if (rc != 0 && err->code == 0)
 		rc = uni_err_set(err, (enum uni_errcode) - rc,
 			"the guest's code cannot be patched: %s",

@@ -34,6 +34,11 @@ static int check_hooks(
 		return uni_err_set(err, UNI_ENOTSUP,
 			"the tracer in this guest copies no text: it was not given "
 			"uni_trace_copy_text() (" UNI_GUEST_README ")");
+	if (g->info->conditions == 0 && uni_trace_wants_condition(c->args, c->nr_args))
+		return uni_err_set(err, UNI_ENOTSUP,
+			"the tracer in this guest heeds no conditions on arguments: link "
+			"conditions.c (" UNI_GUEST_README "), or choose calls afterwards with "
+			"`trace replay --rule`");
 	if (c->min_ns != 0 && g->tsc_hz == 0)
 		return uni_err_set(err, UNI_ENOTSUP,
 			"the guest does not tell the frequency of its counter, which a minimum "

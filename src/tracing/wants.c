@@ -8,7 +8,9 @@
 #include "base/checked.h"
 #include "base/text.h"
 
-#define HOW "write FUNCTION, or FUNCTION(ARGUMENT:s) for the text behind an argument"
+#define HOW                                                                         \
+	"write FUNCTION, FUNCTION(ARGUMENT:s) for the text behind an argument, or " \
+	"FUNCTION(ARGUMENT>NUMBER) for such calls alone"
 
 static const char *skip_blanks(const char *s)
 {
@@ -73,6 +75,15 @@ static bool take_text(const char **at, struct uni_trace_want_text *ret)
 	return true;
 }
 
+/* A text, or a condition. */
+static bool take_item(const char **at, struct uni_trace_want *ret)
+{
+	if ((*at)[strcspn(*at, ":=!<>~,)")] != ':')
+		return ret->nr_conditions < UNI_TRACE_ARGS &&
+		       uni_call_condition_take(at, &ret->condition[ret->nr_conditions++]);
+	return ret->nr < UNI_TRACE_ARGS && take_text(at, &ret->text[ret->nr++]);
+}
+
 int uni_trace_want_parse(const char *text, struct uni_trace_want *ret, struct uni_err *err)
 {
 	size_t len = strcspn(text, "(");
@@ -86,15 +97,22 @@ int uni_trace_want_parse(const char *text, struct uni_trace_want *ret, struct un
 		return 0;
 	do {
 		at = skip_blanks(at + 1);
-		if (ret->nr == UNI_TRACE_ARGS || !take_text(&at, &ret->text[ret->nr]))
+		if (!take_item(&at, ret))
 			return uni_err_set(err, UNI_EUSAGE,
 				"--args %s: " HOW " (by its name, or its number from 1 to %d; s: "
 				"text, b: bytes; then at most %d bytes)",
 				text, UNI_TRACE_ARGS, UNI_TRACE_TEXT_MAX);
-		ret->nr++;
 	} while (*at == ',');
 	if (strcmp(at, ")") != 0)
 		return uni_err_set(err, UNI_EUSAGE, "--args %s: " HOW, text);
+	for (unsigned i = 0; i < ret->nr_conditions; i++) {
+		if (ret->condition[i].op >= UNI_CALL_OP_LIKE)
+			return uni_err_set(err, UNI_EUSAGE,
+				"--args %s: the guest compares numbers only. Record the text "
+				"with FUNCTION(ARGUMENT:s), and choose calls with `trace replay "
+				"--rule`",
+				text);
+	}
 	return 0;
 }
 
@@ -114,6 +132,10 @@ bool uni_trace_wants_name(const struct uni_trace_want *want, size_t nr)
 			if (want[i].text[k].param[0] != '\0')
 				return true;
 		}
+		for (unsigned k = 0; k < want[i].nr_conditions; k++) {
+			if (want[i].condition[k].param[0] != '\0')
+				return true;
+		}
 	}
 	return false;
 }
@@ -127,32 +149,60 @@ bool uni_trace_wants_text(const struct uni_trace_want *want, size_t nr)
 	return false;
 }
 
-/* Its register; -1: it has none, or there is no such parameter. */
-static int register_of(const struct uni_trace_want_text *t, const struct uni_params *p)
+bool uni_trace_wants_condition(const struct uni_trace_want *want, size_t nr)
 {
-	if (t->param[0] == '\0')
-		return t->arg;
-	for (size_t i = 0; p != NULL && i < p->nr; i++) {
-		if (strcmp(p->param[i].name, t->param) == 0)
-			return p->param[i].reg < UNI_TRACE_ARGS ? p->param[i].reg : -1;
+	for (size_t i = 0; i < nr; i++) {
+		if (want[i].nr_conditions != 0)
+			return true;
 	}
-	return -1;
+	return false;
+}
+
+/* The parameter of this name, or "" in this register; NULL: none is known. */
+static const struct uni_param *find_param(const struct uni_params *p, const char *name, int reg)
+{
+	for (size_t i = 0; p != NULL && i < p->nr; i++) {
+		const struct uni_param *one = &p->param[i];
+
+		if (name[0] != '\0' ? strcmp(one->name, name) == 0 : one->reg == reg)
+			return one;
+	}
+	return NULL;
+}
+
+/* Its register; -1: it has none, or there is no such parameter. */
+static int register_of(const struct uni_params *p, const char *name, int reg)
+{
+	const struct uni_param *param = find_param(p, name, reg);
+
+	if (name[0] == '\0')
+		return reg;
+	return param != NULL && param->reg < UNI_TRACE_ARGS ? param->reg : -1;
+}
+
+static bool is_exact(const struct uni_trace_want *w)
+{
+	return strpbrk(w->function, "*?") == NULL;
+}
+
+static int no_such_param(
+	const char *function, const char *name, const char *by_number, struct uni_err *err)
+{
+	return uni_err_set(err, UNI_ENOENT,
+		"--args: %s has no parameter '%s' in a general register, as far as the image's "
+		"debug data tells; give its number: %s(1%s)",
+		function, name, function, by_number);
 }
 
 static int add_texts(const struct uni_trace_want *w, const char *function,
 	const struct uni_params *p, struct uni_trace_text_rule *ret, struct uni_err *err)
 {
-	bool is_exact = strpbrk(w->function, "*?") == NULL;
-
 	for (unsigned i = 0; i < w->nr; i++) {
 		const struct uni_trace_want_text *t = &w->text[i];
-		int reg = register_of(t, p);
+		int reg = register_of(p, t->param, t->arg);
 
-		if (reg < 0 && is_exact)
-			return uni_err_set(err, UNI_ENOENT,
-				"--args: %s has no parameter '%s' in a general register, as far "
-				"as the image's debug data tells; give its number: %s(1:s)",
-				function, t->param, function);
+		if (reg < 0 && is_exact(w))
+			return no_such_param(function, t->param, ":s", err);
 		if (reg < 0)
 			continue;
 		*(t->is_buffer ? &ret->buffers : &ret->arguments) |= (uint8_t)(1u << reg);
@@ -178,15 +228,85 @@ int uni_trace_wants_rule(const struct uni_trace_want *want, size_t nr, const cha
 	return rc;
 }
 
+/* The range of an argument's numbers. */
+static bool can_be(const struct uni_trace_condition *c, __int128 value)
+{
+	__int128 one = 1, end = one << (c->bits - (c->is_signed ? 1 : 0));
+
+	return value < end && value >= (c->is_signed ? -end : 0);
+}
+
+static int add_conditions(struct uni_trace_rules *rules, const struct uni_trace_want *w,
+	const char *function, const struct uni_params *p, uint64_t entry, struct uni_err *err)
+{
+	/* By enum uni_call_op. */
+	static const uint8_t order[] = { UNI_TRACE_IF_EQUAL,
+		UNI_TRACE_IF_LESS | UNI_TRACE_IF_GREATER, UNI_TRACE_IF_LESS,
+		UNI_TRACE_IF_LESS | UNI_TRACE_IF_EQUAL, UNI_TRACE_IF_GREATER,
+		UNI_TRACE_IF_EQUAL | UNI_TRACE_IF_GREATER };
+
+	for (unsigned i = 0; i < w->nr_conditions; i++) {
+		const struct uni_call_condition *c = &w->condition[i];
+		const struct uni_param *param = find_param(p, c->param, c->arg);
+		int reg = register_of(p, c->param, c->arg);
+		bool is_number = param != NULL && param->size != 0 && param->size <= 8;
+		struct uni_trace_condition one = { .function = (uint32_t)entry,
+			.argument = (uint8_t)reg,
+			.order = order[c->op],
+			.bits = is_number ? (uint8_t)(param->size * 8) : 64,
+			.is_signed = is_number && param->form == UNI_PARAM_SIGNED,
+			.value = (uint64_t)c->value };
+
+		if (reg < 0 && is_exact(w))
+			return no_such_param(function, c->param, ">5", err);
+		if (reg < 0)
+			continue;
+		if (!can_be(&one, c->value))
+			return uni_err_set(err, UNI_EUSAGE,
+				"--args: an argument of %s is compared with a number that it "
+				"cannot be: it has %u bits and %s sign",
+				function, one.bits, one.is_signed ? "a" : "no");
+		if (!uni_vec_push(&rules->condition, one))
+			return uni_err_nomem(err);
+	}
+	return 0;
+}
+
+int uni_trace_rules_condition(struct uni_trace_rules *rules, const struct uni_trace_want *want,
+	size_t nr, const char *function, struct uni_debug *debug, uint64_t svma, uint64_t entry,
+	struct uni_err *err)
+{
+	struct uni_params params;
+	bool is_known = debug != NULL && uni_debug_params(debug, svma, &params) == 0;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < nr; i++) {
+		if (uni_glob_match(want[i].function, function))
+			rc = add_conditions(
+				rules, &want[i], function, is_known ? &params : NULL, entry, err);
+	}
+	return rc;
+}
+
+/* Both kinds begin with their function. */
 static int by_function(const void *a, const void *b)
 {
-	const struct uni_trace_text_rule *p = a, *q = b;
+	const uint32_t *p = a, *q = b;
 
-	return p->function < q->function ? -1 : p->function > q->function;
+	return *p < *q ? -1 : *p > *q;
 }
 
 void uni_trace_rules_sort(struct uni_trace_rules *rules)
 {
-	if (rules->all.nr != 0)
-		qsort(rules->all.v, rules->all.nr, sizeof(*rules->all.v), by_function);
+	if (rules->text.nr != 0)
+		qsort(rules->text.v, rules->text.nr, sizeof(*rules->text.v), by_function);
+	if (rules->condition.nr != 0)
+		qsort(rules->condition.v, rules->condition.nr, sizeof(*rules->condition.v),
+			by_function);
+}
+
+void uni_trace_rules_deinit(struct uni_trace_rules *rules)
+{
+	uni_vec_free(&rules->text);
+	uni_vec_free(&rules->condition);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The words of `--args`: "FUNCTION", or "FUNCTION(ARGUMENT:s, ...)" for the text behind arguments.
- * FUNCTION is a glob. ARGUMENT is a parameter's name, for which the image needs debug
- * data, or the number of a general argument register, from 1 on. s: text that ends in a NUL; b:
- * bytes, whose number is the next argument; a number behind it limits the bytes (64).
+ * The words of `--args`: "FUNCTION", or "FUNCTION(ARGUMENT:s, ARGUMENT>NUMBER, ...)" for the text
+ * behind arguments, and for calls with such arguments alone. FUNCTION is a glob. ARGUMENT is a
+ * parameter's name, for which the image needs debug data, or the number of a general argument
+ * register, from 1 on. s: text that ends in a NUL; b: bytes, whose number is the next argument; a
+ * number behind it limits the bytes (64).
  */
 #ifndef UNI_TRACING_WANTS_H
 #define UNI_TRACING_WANTS_H
@@ -13,6 +14,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "obj/params.h"
+#include "trace/rules.h"
 #include "uniscope/trace_abi.h"
 
 #define UNI_TRACE_WANT_BYTES 64 /* of a text, if no limit is given */
@@ -26,6 +28,8 @@ struct uni_trace_want {
 		bool is_buffer;
 		uint16_t bytes;
 	} text[UNI_TRACE_ARGS];
+	unsigned nr_conditions;
+	struct uni_call_condition condition[UNI_TRACE_ARGS]; /* of numbers */
 };
 
 int uni_trace_want_parse(const char *text, struct uni_trace_want *ret, struct uni_err *err);
@@ -36,6 +40,8 @@ bool uni_trace_wants_match(const struct uni_trace_want *want, size_t nr, const c
 bool uni_trace_wants_name(const struct uni_trace_want *want, size_t nr);
 /* Does any ask for text? */
 bool uni_trace_wants_text(const struct uni_trace_want *want, size_t nr);
+/* Does any have a condition? */
+bool uni_trace_wants_condition(const struct uni_trace_want *want, size_t nr);
 
 /*
  * The rule for a function at this address in the image, without rule->function. debug NULL: no
@@ -46,10 +52,18 @@ int uni_trace_wants_rule(const struct uni_trace_want *want, size_t nr, const cha
 	struct uni_debug *debug, uint64_t svma, struct uni_trace_text_rule *ret,
 	struct uni_err *err);
 
-/* By rising function. */
+/* Text and conditions that the guest's tracer heeds. */
 struct uni_trace_rules {
-	UNI_VEC(struct uni_trace_text_rule) all;
+	UNI_VEC(struct uni_trace_text_rule) text;
+	UNI_VEC(struct uni_trace_condition) condition;
 };
+/* Adds the conditions of that function, whose entry is at this address in the guest. -UNI_ENOENT as
+ * above; -UNI_EUSAGE: the argument cannot be such a number. */
+int uni_trace_rules_condition(struct uni_trace_rules *rules, const struct uni_trace_want *want,
+	size_t nr, const char *function, struct uni_debug *debug, uint64_t svma, uint64_t entry,
+	struct uni_err *err);
+/* By rising function. */
 void uni_trace_rules_sort(struct uni_trace_rules *rules);
+void uni_trace_rules_deinit(struct uni_trace_rules *rules);
 
 #endif

@@ -95,6 +95,12 @@ arguments() {
 		[ "$(cut -d, -f1 "$T/a.csv" | sort)" = "$(cut -d, -f1 "$T/b.csv" | sort)" ]
 }
 
+# fib(7) makes 41 calls, 7 of them with more than 3. Other functions' calls are all there.
+conditions() {
+	trace --filter 'traced_*' --args 'traced_fib(n>3)' &&
+		judge "lost == 0 and c == $all | {'traced_fib': 35} and report['calls_without_return'] == 0"
+}
+
 # From traced_sum of the first round on: only traced_none of that round comes after it.
 starts() {
 	trace --filter 'traced_*' --trigger traced_sum:start &&
@@ -333,6 +339,7 @@ for accel in $accels; do
 	check "$accel: a guest that is killed" killed
 	[ "$accel" = tcg ] || continue # the guest's own work
 	check "$accel: functions by pattern" by_pattern
+	check "$accel: calls with a condition alone" conditions
 	check "$accel: short calls vanish" short_calls
 	check "$accel: no depth or duration where calls have no end" no_ends
 	check "$accel: deep calls vanish" deep_calls

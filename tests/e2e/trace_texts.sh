@@ -41,7 +41,9 @@ begin() {
 }
 
 record() { # ARGUMENT...: of trace record
-	begin || return 1
+	begin && trace "$@"
+}
+trace() { # ARGUMENT...: the process' calls
 	rm -f "$T/said"
 	"$U" trace record "proc:pid=$pid" -d 0 -o "$T/s.uniscope" --overwrite "$@" 2>"$T/said" &
 	tracer=$!
@@ -121,6 +123,36 @@ condition() { # RULE AWK-CONDITION of size, path
 	equal "$T/a" "$T/b"
 }
 
+# The guest itself leaves the others out: what --rule chose of the whole trace is there, no more.
+recorded() { # AWK-CONDITION CONDITION...
+	awk=$1
+	shift
+	args=$(IFS=,; echo "$*")
+	record --filter 'rules_*' --args "rules_work(path:s,$args)" || return 1
+	"$U" trace replay "$T/s.uniscope" --no-switches >"$T/few"
+	sed -n 's/.*rules_work(size=\(-\{0,1\}[0-9]*\), path="\([^"]*\)").*/\1 \2/p' "$T/few" >"$T/a"
+	theirs | sed -n 's/.*rules_work(\(-\{0,1\}[0-9]*\), "\([^"]*\)").*/\1 \2/p' | awk "$awk" >"$T/b"
+	equal "$T/a" "$T/b" || return 1
+	# Every call has its end: 24 were made, each with one of rules_long and one of rules_short.
+	! grep -q 'not seen to return\|events are missing' "$T/said" &&
+		[ "$(grep -c '{$' "$T/few")" -eq "$(grep -c '^[^|]*| *}' "$T/few")" ]
+}
+same_others() { # all other calls are those of the whole trace
+	record --filter 'rules_*' --args 'rules_work(size>1000)' || return 1
+	"$U" trace report "$T/s.uniscope" --json >"$T/few.json"
+	"$U" trace report "$T/rules.uniscope" --json >"$T/all.json"
+	python3 -c '
+import json, sys
+few, all = ({f["function"]: f["calls"] for f in json.load(open(p))["functions"]} for p in sys.argv[1:3])
+assert few.pop("rules_work") < all.pop("rules_work") and few == all and few, (few, all)
+assert all' "$T/few.json" "$T/all.json"
+}
+
+not_kept() { # a start without conditions records all calls
+	begin && "$U" trace start "proc:pid=$pid" --args 'rules_work(size>1000)' 2>"$T/said" &&
+		trace --args rules_work && [ "$(grep -c 'rules_work(' "$T/replay")" -eq 24 ]
+}
+
 below() { # uftrace has no such option: its tree shows the lines in rules_long's braces
 	ours 'rules_leaf:below=rules_long' >"$T/a"
 	[ "$(grep -c rules_leaf "$T/a")" -eq "$(theirs -F rules_long | grep -c rules_leaf)" ] && grep -q rules_leaf "$T/a"
@@ -152,5 +184,12 @@ check "rules: texts" condition 'rules_work(path~/etc/*)' '$2 ~ "^/etc/"'
 check "rules: text and number" condition 'rules_work(path!~/etc/*, size<=200)' '$2 !~ "^/etc/" && $1 <= 200'
 check "rules: below a function" below
 check "rules: an argument that was not recorded" not_known
+check "recorded: arguments above a number, as uftrace printed them" recorded '$1 > 1000' 'size>1000'
+check "recorded: below 0" recorded '$1 < 0' 'size<0'
+check "recorded: two conditions" recorded '$1 >= 0 && $1 != 200' 'size>=0' 'size!=200'
+check "recorded: calls of other functions are all there" same_others
+check "recorded: a start without a condition records all calls again" not_kept
+check "recorded: the guest compares numbers only" refused 'compares numbers only' 'rules_work(path~/etc/*)'
+check "recorded: a number that no argument can be" refused 'compared with a number that it cannot be' 'rules_work(size>9223372036854775808)'
 end
 echo "1..$n"

@@ -35,6 +35,58 @@ static void words_are_understood(void **state)
 	assert_true(uni_trace_wants_name(&w, 1) && uni_trace_wants_text(&w, 1));
 }
 
+/* Texts and conditions stand in any order. */
+static void conditions_are_understood(void **state)
+{
+	static const char *const bad[] = { "f(1>)", "f(1>x)", "f(>1)", "f(7>1)", "f(1~/etc)",
+		"f(a!~x)", "f(1>1,1>1,1>1,1>1,1>1,1>1,1>1)", "f(1>1" };
+	struct uni_trace_rules rules = { 0 };
+	struct uni_trace_want w[2];
+	struct uni_err err = { 0 };
+
+	assert_int_equal(
+		uni_trace_want_parse("open(1:s, 2>1000, 3!=0, flags<=-5)", &w[0], &err), 0);
+	assert_int_equal(w[0].nr, 1);
+	assert_int_equal(w[0].nr_conditions, 3);
+	assert_int_equal(w[0].condition[1].arg, 2);
+	assert_string_equal(w[0].condition[2].param, "flags");
+	assert_true(uni_trace_wants_condition(w, 1) && uni_trace_wants_name(w, 1));
+	for (size_t i = 0; i < uni_array_len(bad); i++)
+		assert_int_equal(uni_trace_want_parse(bad[i], &w[0], &err), -UNI_EUSAGE);
+
+	assert_int_equal(uni_trace_want_parse("op*(2>1000, 3!=0)", &w[0], &err), 0);
+	assert_int_equal(uni_trace_want_parse("open(1<5)", &w[1], &err), 0);
+	assert_int_equal(
+		uni_trace_rules_condition(&rules, w, 2, "open", NULL, 0, 0x7100001000, &err), 0);
+	assert_int_equal(
+		uni_trace_rules_condition(&rules, w, 2, "opal", NULL, 0, 0x7100000000, &err), 0);
+	assert_int_equal(rules.condition.nr, 5);
+	uni_trace_rules_sort(&rules);
+	assert_int_equal(rules.condition.v[0].function, 0);
+	assert_int_equal(rules.condition.v[4].function, 0x1000);
+	for (size_t i = 0; i < 5; i++) {
+		const struct uni_trace_condition *c = &rules.condition.v[i];
+		static const uint8_t order[] = { UNI_TRACE_IF_LESS, UNI_TRACE_IF_GREATER,
+			UNI_TRACE_IF_LESS | UNI_TRACE_IF_GREATER };
+		static const uint64_t value[] = { 5, 1000, 0 };
+
+		assert_int_equal(c->bits, 64);
+		assert_int_equal(c->order, order[c->argument]);
+		assert_int_equal(c->value, value[c->argument]);
+	}
+	uni_trace_rules_deinit(&rules);
+	/* No register has such a number; a name needs debug data. */
+	assert_int_equal(uni_trace_want_parse("open(1<-1)", &w[0], &err), 0);
+	assert_int_equal(
+		uni_trace_rules_condition(&rules, w, 1, "open", NULL, 0, 0, &err), -UNI_EUSAGE);
+	err = (struct uni_err){ 0 };
+	assert_int_equal(uni_trace_want_parse("open(fd<1)", &w[0], &err), 0);
+	assert_int_equal(
+		uni_trace_rules_condition(&rules, w, 1, "open", NULL, 0, 0, &err), -UNI_ENOENT);
+	assert_non_null(strstr(err.msg, "no parameter 'fd'"));
+	uni_trace_rules_deinit(&rules);
+}
+
 static void others_are_refused(void **state)
 {
 	static const char *const bad[] = { "", "(1:s)", "f(", "f()", "f(1)", "f(1:x)", "f(0:s)",
@@ -83,18 +135,19 @@ static void rules_rise(void **state)
 	struct uni_trace_rules rules = { 0 };
 
 	for (uint32_t i = 0; i < 1000; i++)
-		assert_true(uni_vec_push(
-			&rules.all, ((struct uni_trace_text_rule){ .function = i * 2654435761u })));
+		assert_true(uni_vec_push(&rules.text,
+			((struct uni_trace_text_rule){ .function = i * 2654435761u })));
 	uni_trace_rules_sort(&rules);
-	for (size_t i = 1; i < rules.all.nr; i++)
-		assert_true(rules.all.v[i - 1].function < rules.all.v[i].function);
-	uni_vec_free(&rules.all);
+	for (size_t i = 1; i < rules.text.nr; i++)
+		assert_true(rules.text.v[i - 1].function < rules.text.v[i].function);
+	uni_trace_rules_deinit(&rules);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(words_are_understood),
+		cmocka_unit_test(conditions_are_understood),
 		cmocka_unit_test(others_are_refused),
 		cmocka_unit_test(rules_are_added_up),
 		cmocka_unit_test(rules_rise),
