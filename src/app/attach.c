@@ -157,8 +157,13 @@ static int find_images(
 	struct uni_err ignored = { 0 };
 	int rc = 0;
 
-	if (g->t->ops->files != NULL)
+	if (g->t->ops->files != NULL) {
+		if (args->sysroot != NULL && args->sysroot->items.nr != 0)
+			uni_note("%s: the kernel tells which files it has mapped: %s is not "
+				 "needed, and not read",
+				g->spec.text, args->sysroot->items.v[0]);
 		return uni_guest_place_files(g, args, err);
+	}
 	if (g->image != NULL && !anywhere)
 		rc = uni_guest_check_image(g, err);
 	if (rc == 0 && (anywhere || (args->sysroot != NULL && args->sysroot->items.nr != 0)))

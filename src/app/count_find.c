@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Finds the functions to be counted, and a way to the guest that has breakpoints. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +11,16 @@
 #include "base/checked.h"
 #include "base/text.h"
 
+/* The guest's image, then those that were found in its memory. */
+static struct uni_located image_of(const struct uni_guest *g, size_t i)
+{
+	return i == 0 ? (struct uni_located){ .image = g->image, .bias = g->bias } : g->more[i - 1];
+}
+
 static int choose_function(
 	const struct uni_guest *g, const char *name, uint64_t *ret, struct uni_err *err)
 {
-	const struct uni_symbol *sym;
-	int rc;
+	size_t nr = 0;
 
 	if (uni_parse_u64(name, ret))
 		return 0;
@@ -23,25 +29,37 @@ static int choose_function(
 			"%s: functions are found in the image: give it with -e, or give an address "
 			"(0x...)",
 			name);
-	rc = uni_code_choose(g->image, name, g->bias, &sym, err);
-	if (rc != 0)
-		return rc;
-	if (sym == NULL)
+	for (size_t i = 0; i <= g->nr_more; i++) {
+		const struct uni_located one = image_of(g, i);
+		const struct uni_symbol *sym;
+		int rc = uni_code_choose(one.image, name, one.bias, &sym, err);
+
+		if (rc != 0)
+			return rc;
+		if (sym == NULL)
+			continue;
+		if (nr++ != 0)
+			return uni_err_set(err, UNI_EUSAGE,
+				"several images have a function %s: give the address of one, "
+				"0x%" PRIx64 " or 0x%" PRIx64,
+				name, *ret, sym->addr + one.bias);
+		*ret = sym->addr + one.bias;
+	}
+	if (nr == 0)
 		return uni_err_set(err, UNI_ENOENT,
 			"no function %s in the image. If it is inlined everywhere, it has no code "
 			"of its own to stop at",
 			name);
-	*ret = sym->addr + g->bias;
 	return 0;
 }
 
 /* A later instruction would give the flag to the guest, which would trap. */
-static bool begins_with_flags(const struct uni_guest *g, uint64_t svma)
+static bool begins_with_flags(const struct uni_guest *g, const struct uni_image *img, uint64_t svma)
 {
 	bool (*stores_flags)(const uint8_t *, size_t) = g->t->arch->stores_flags;
 
-	for (size_t i = 0; g->image != NULL && i < uni_image_nr_segments(g->image); i++) {
-		const struct uni_segment *s = uni_image_segment(g->image, i);
+	for (size_t i = 0; i < uni_image_nr_segments(img); i++) {
+		const struct uni_segment *s = uni_image_segment(img, i);
 		uint64_t at = svma - s->vaddr;
 
 		if (uni_range_contains(s->vaddr, s->file_size, svma, 1))
@@ -63,11 +81,15 @@ static int check_function(const struct uni_guest *g, const struct uni_count *c, 
 		return uni_err_set(err, UNI_EUSAGE, "%s: no function is at address 0", name);
 	if (addr % g->t->arch->insn != 0)
 		return uni_err_set(err, UNI_EUSAGE, "%s: no instruction begins there", name);
-	if (begins_with_flags(g, addr - g->bias))
-		return uni_err_set(err, UNI_ENOTSUP,
-			"%s begins with pushf, and cannot be counted: a step over that would leave "
-			"the trap flag in the memory of the guest",
-			name);
+	for (size_t i = 0; g->image != NULL && i <= g->nr_more; i++) {
+		const struct uni_located one = image_of(g, i);
+
+		if (begins_with_flags(g, one.image, addr - one.bias))
+			return uni_err_set(err, UNI_ENOTSUP,
+				"%s begins with pushf, and cannot be counted: a step over that "
+				"would leave the trap flag in the memory of the guest",
+				name);
+	}
 	return 0;
 }
 

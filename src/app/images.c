@@ -26,6 +26,21 @@ struct uni_finder {
 	struct uni_regs *regs; /* of all vCPUs */
 };
 
+const char *uni_images_first(const struct uni_opt_list *given)
+{
+	return given->items.nr != 0 ? given->items.v[0] : NULL;
+}
+
+int uni_images_others(
+	const struct uni_opt_list *given, struct uni_opt_list *sysroot, struct uni_err *err)
+{
+	for (size_t i = 1; i < given->items.nr; i++) {
+		if (!uni_vec_push(&sysroot->items, given->items.v[i]))
+			return uni_err_nomem(err);
+	}
+	return 0;
+}
+
 static bool is_file(const char *path)
 {
 	struct stat st;
@@ -44,13 +59,16 @@ static int add_sysroot(struct uni_finder *f, const char *path,
 	how.called = true;
 	if (!is_file(path)) {
 		if (f->nr_roots == UNI_IMAGES_MAX)
-			return uni_err_set(err, UNI_EUSAGE, "--sysroot: too many of them");
+			return uni_err_set(err, UNI_EUSAGE,
+				"-e and --sysroot name too many images: at most %d",
+				UNI_IMAGES_MAX);
 		rc = uni_sysroot_open(path, &f->root[f->nr_roots], err);
 		f->nr_roots += rc == 0;
 		return rc;
 	}
 	if (f->nr == UNI_IMAGES_MAX)
-		return uni_err_set(err, UNI_EUSAGE, "--sysroot: too many of them");
+		return uni_err_set(err, UNI_EUSAGE,
+			"-e and --sysroot name too many images: at most %d", UNI_IMAGES_MAX);
 	rc = uni_image_load_from(path, &how, &l->image, err);
 	l->owned = rc == 0;
 	f->nr += rc == 0;

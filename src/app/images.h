@@ -7,6 +7,17 @@
 #include "profile/namer.h"
 #include "sampling/lookout.h"
 
+/* -e of all commands that attach; `which` says what the first one is. */
+#define UNI_IMAGE_OPTION(list, which)                                                           \
+	{                                                                                       \
+		'e', "image", UNI_OPT_LIST, &(list), "ELF", which UNI_IMAGE_AGAIN, "FILE", NULL \
+	}
+#define UNI_IMAGE_AGAIN ". Given again: a program or library that the guest loads by itself"
+/* The first one of a guest that runs already. */
+#define UNI_IMAGE_RUNNING                                                        \
+	"the image that the guest runs, with symbols, or only " UNI_SYMBOL_TABLE \
+	" (default: from the VMM's command line, and "                           \
+	"its .dbg sibling)"
 #define UNI_SYSROOT_OPTION(list)                                                   \
 	{                                                                          \
 		0, "sysroot", UNI_OPT_LIST, &(list), "PATH",                       \
@@ -15,6 +26,12 @@
 			"given several times",                                     \
 			"FILE", NULL                                               \
 	}
+
+/* The file of the first -e; NULL: there was none. */
+const char *uni_images_first(const struct uni_opt_list *given);
+/* Adds the files of further -e to `sysroot`: the guest's programs. */
+int uni_images_others(
+	const struct uni_opt_list *given, struct uni_opt_list *sysroot, struct uni_err *err);
 
 /*
  * Looks through the attached guest's memory: for g->image, if `moved` (g->bias is set then, or

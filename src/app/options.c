@@ -76,6 +76,13 @@ static int assign_option(const struct uni_opt *o, const char *v, struct uni_err 
 	case UNI_OPT_COUNT:
 		++*(unsigned *)o->value;
 		return 0;
+	case UNI_OPT_ONCE:
+		if (*(const char **)o->value != NULL)
+			return uni_err_set(err, UNI_EUSAGE,
+				"--%s was given twice, and this command uses one alone: %s or %s?",
+				o->long_name, *(const char **)o->value, v);
+		*(const char **)o->value = v;
+		return 0;
 	case UNI_OPT_STR:
 	case UNI_OPT_OUTPUT:
 	case UNI_OPT_MAYBE:

@@ -23,6 +23,7 @@ enum uni_opt_type {
 	UNI_OPT_DOUBLE, /* double */
 	UNI_OPT_SIZE,	/* uint64_t with K, M, G */
 	UNI_OPT_STR,	/* const char * */
+	UNI_OPT_ONCE,	/* the same, but a second one is refused */
 	UNI_OPT_MAYBE,	/* const char *: "" for --name, VALUE for --name=VALUE; no short name */
 	UNI_OPT_LIST,	/* struct uni_opt_list: may be repeated */
 	UNI_OPT_OUTPUT, /* const char *: a file to write, which no input may be (app/output.h) */

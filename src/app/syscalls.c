@@ -61,7 +61,8 @@ static void find_image(struct texts *t)
 	const struct uni_syscalls_args *a = t->in->a;
 	const struct uni_image_search search = uni_search_of(&a->debug_dirs);
 	const struct uni_record_meta *meta = t->meta;
-	const char *path = a->image != NULL ? a->image : meta->image_path;
+	const char *given = uni_images_first(&a->images);
+	const char *path = given != NULL ? given : meta->image_path;
 	struct uni_err err = { 0 };
 
 	t->looked = true;
@@ -192,7 +193,7 @@ static int read_tracepoints(
 static int read_file(
 	struct input *in, const char *path, const struct uni_input *file, struct uni_err *err)
 {
-	const struct uni_uktrace_args args = { .image = in->a->image,
+	const struct uni_uktrace_args args = { .image = uni_images_first(&in->a->images),
 		.debug_dirs = in->a->debug_dirs };
 	struct uni_ukt_file f;
 	unsigned machine;
@@ -441,7 +442,7 @@ static int record_and_read(struct input *in, struct uni_tracing *t, struct uni_e
 /* Without our tracer in the image, Unikraft's tracepoints give as much as they can. */
 static int from_buffer(struct input *in, const char *target, struct uni_err *err)
 {
-	const struct uni_uktrace_args args = { .image = in->a->image,
+	const struct uni_uktrace_args args = { .image = uni_images_first(&in->a->images),
 		.qmp = in->a->qmp,
 		.debug_dirs = in->a->debug_dirs,
 		.wait = in->a->wait };
@@ -460,7 +461,7 @@ static int from_buffer(struct input *in, const char *target, struct uni_err *err
 
 static int read_guest(struct input *in, const char *target, struct uni_err *err)
 {
-	const struct uni_tracing_args args = { .image = in->a->image,
+	const struct uni_tracing_args args = { .images = in->a->images,
 		.qmp = in->a->qmp,
 		.debug_dirs = in->a->debug_dirs,
 		.wait = in->a->wait };

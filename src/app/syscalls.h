@@ -9,7 +9,8 @@
 #include "syscalls/source.h"
 
 struct uni_syscalls_args {
-	const char *image, *guest, *symbols, *arch, *save, *qmp;
+	struct uni_opt_list images; /* the guest's, then programs that it loads */
+	const char *guest, *symbols, *arch, *save, *qmp;
 	struct uni_opt_list debug_dirs, threads, prefixes;
 	struct uni_part part;
 	double duration, wait;

@@ -51,8 +51,10 @@ static int wait_for_ring(struct uni_tracing *t, const struct uni_tracer_args *ar
 int uni_tracing_open(struct uni_tracing *t, const char *target, const struct uni_tracing_args *args,
 	struct uni_err *err)
 {
+	struct uni_opt_list programs = { 0 };
 	const struct uni_attach_args attach = { .target = target,
-		.image = args->image,
+		.image = uni_images_first(&args->images),
+		.sysroot = &programs,
 		.qmp = args->qmp,
 		/* Nothing is sampled, so nothing has to be loaded into the host's kernel. */
 		.method = "pause",
@@ -71,8 +73,12 @@ int uni_tracing_open(struct uni_tracing *t, const char *target, const struct uni
 	t->owner = t->guard = -1;
 	if (args->wait < 0 || args->wait > 1e7)
 		return uni_err_set(err, UNI_EUSAGE, "--wait must be between 0 and 10000000 s");
-	uni_trace_await_guardian(target);
-	rc = uni_guest_open(&t->g, &attach, err);
+	rc = uni_images_others(&args->images, &programs, err);
+	if (rc == 0) {
+		uni_trace_await_guardian(target);
+		rc = uni_guest_open(&t->g, &attach, err);
+	}
+	uni_vec_free(&programs.items);
 	if (rc != 0)
 		return rc;
 	tracer.t = t->g.t;

@@ -17,7 +17,8 @@
 #define UNI_REGEXES_MAX	 16
 
 struct uni_tracing_args {
-	const char *image, *qmp, *head;
+	const char *qmp, *head;
+	struct uni_opt_list images; /* -e: what the guest runs, then programs that it loads */
 	struct uni_opt_list debug_dirs;
 	double wait;
 	bool rest_ok;	/* a guest that is stopped is enough */
@@ -31,23 +32,19 @@ struct uni_tracing_args {
 };
 
 /* The options of all four commands; `a` is a struct uni_tracing_args. */
-#define UNI_TRACING_OPTIONS(a)                                                                  \
-	{ 'e', "image", UNI_OPT_STR, &(a).image, "ELF",                                         \
-		"the image that the guest runs, with symbols (default: from the VMM's command " \
-		"line, and its .dbg sibling)",                                                  \
-		"FILE", NULL },                                                                 \
-		UNI_DEBUG_DIR_OPTION((a).debug_dirs),                                           \
-		{ 0, "head", UNI_OPT_STR, &(a).head, "ADDRESS",                                 \
-			"where the guest's uni_trace_head is (default: its symbol, else all "   \
-			"memory is searched for it)",                                           \
-			NULL, NULL },                                                           \
-		{ 0, "qmp", UNI_OPT_STR, &(a).qmp, "PATH",                                      \
-			"QMP socket of the VMM: finds guest memory exactly", "FILE", NULL },    \
-	{                                                                                       \
-		0, "wait", UNI_OPT_DOUBLE, &(a).wait, "SECONDS",                                \
-			"keep trying for this time while the guest still boots, "               \
-			"and has not yet set up its trace ring (default 0)",                    \
-			NULL, NULL                                                              \
+#define UNI_TRACING_OPTIONS(a)                                                                 \
+	UNI_IMAGE_OPTION((a).images, UNI_IMAGE_RUNNING), UNI_DEBUG_DIR_OPTION((a).debug_dirs), \
+		{ 0, "head", UNI_OPT_STR, &(a).head, "ADDRESS",                                \
+			"where the guest's uni_trace_head is (default: its symbol, else all "  \
+			"memory is searched for it)",                                          \
+			NULL, NULL },                                                          \
+		{ 0, "qmp", UNI_OPT_STR, &(a).qmp, "PATH",                                     \
+			"QMP socket of the VMM: finds guest memory exactly", "FILE", NULL },   \
+	{                                                                                      \
+		0, "wait", UNI_OPT_DOUBLE, &(a).wait, "SECONDS",                               \
+			"keep trying for this time while the guest still boots, "              \
+			"and has not yet set up its trace ring (default 0)",                   \
+			NULL, NULL                                                             \
 	}
 
 /* The options of those that switch functions on. */

@@ -113,6 +113,9 @@ static int begin_trace_session(struct run *r, const char *path, struct uni_err *
 		rc = uni_recorder_create(path, &r->meta, r->s->overwrite, &r->rec, err);
 	if (rc == 0 && r->t->g.image != NULL)
 		rc = uni_recorder_add_image(r->rec, 0, r->t->g.image, err);
+	for (size_t i = 0; rc == 0 && i < r->t->g.nr_more; i++)
+		rc = uni_recorder_add_more(
+			r->rec, 0, r->t->g.more[i].image, r->t->g.more[i].bias, err);
 	if (rc == 0)
 		rc = uni_recorder_trace(r->rec, 0, &r->cfg.out, err);
 	if (rc != 0)

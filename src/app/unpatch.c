@@ -22,6 +22,7 @@
 /* "trace stop" of the guest. The words are copies: the guardian erases its command line. */
 static char **stop_words(const char *target, const struct uni_tracing_args *a)
 {
+	const char *image = uni_images_first(&a->images);
 	const size_t nr_dirs = a->debug_dirs.items.nr;
 	char **argv = calloc(11 + 2 * nr_dirs, sizeof(*argv));
 	size_t nr = 0;
@@ -32,9 +33,9 @@ static char **stop_words(const char *target, const struct uni_tracing_args *a)
 	ADD("uniscope");
 	ADD("trace");
 	ADD("stop");
-	if (a->image != NULL) {
+	if (image != NULL) {
 		ADD("--image");
-		ADD(a->image);
+		ADD(image);
 	}
 	if (a->head != NULL) {
 		ADD("--head");

@@ -14,7 +14,7 @@ static struct {
 static const struct uni_opt *list_annotate_options(void)
 {
 	static const struct uni_opt table[] = {
-		{ 'e', "image", UNI_OPT_STR, &o.args.image, "ELF",
+		{ 'e', "image", UNI_OPT_ONCE, &o.args.image, "ELF",
 			"the image that was recorded, if it was moved", "FILE", NULL },
 		{ 0, "source", UNI_OPT_LIST, &o.source, "DIR",
 			"look for source files here, before the place where the compiler saw them; "

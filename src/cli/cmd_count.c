@@ -18,8 +18,8 @@
 #include "trace/stats.h"
 
 static struct {
-	const char *image, *qmp;
-	struct uni_opt_list debug_dirs;
+	const char *qmp;
+	struct uni_opt_list images, sysroot, debug_dirs;
 	struct uni_pace pace;
 	double duration;
 	uint64_t callers;
@@ -29,10 +29,8 @@ static struct {
 static const struct uni_opt *list_count_options(void)
 {
 	static const struct uni_opt table[] = {
-		{ 'e', "image", UNI_OPT_STR, &o.image, "ELF",
-			"the image that the guest runs, with symbols (default: from the VMM's "
-			"command line, and its .dbg sibling)",
-			"FILE", NULL },
+		UNI_IMAGE_OPTION(o.images, UNI_IMAGE_RUNNING),
+		UNI_SYSROOT_OPTION(o.sysroot),
 		{ 'd', "duration", UNI_OPT_DOUBLE, &o.duration, "SECONDS",
 			"how long; 0: until Ctrl-C (default 10)", NULL, NULL },
 		{ 0, "max-pause", UNI_OPT_STR, &o.pace.max_pause, "PERCENT|off",
@@ -298,17 +296,20 @@ static int check_count_options(struct uni_count_args *ret, struct uni_err *err)
 static int run_count(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_count_args args = { .function = ctx->operands + 1, .nr = ctx->nr_operands - 1 };
-	struct uni_attach_args attach = { .image = o.image,
+	struct uni_attach_args attach = { .image = uni_images_first(&o.images),
 		.qmp = o.qmp,
 		.no_image_ok = true,
 		.no_samples = true,
 		.search = uni_search_of(&o.debug_dirs),
+		.sysroot = &o.sysroot,
 		.accept_image = o.accept_image };
 	_cleanup_free_ char *target = NULL;
 	struct counted *x = NULL;
 	bool refused = false;
 	int rc = check_count_options(&args, err);
 
+	if (rc == 0)
+		rc = uni_images_others(&o.images, &o.sysroot, err);
 	if (rc == 0)
 		rc = uni_count_target(ctx->operands[0], &target, err);
 	if (rc == 0) {

@@ -8,6 +8,7 @@
 #include "app/cmd.h"
 #include "app/follow.h"
 #include "app/guests.h"
+#include "app/images.h"
 #include "app/record.h"
 #include "app/resolve.h"
 #include "app/term.h"
@@ -16,7 +17,8 @@
 
 static struct {
 	struct uni_record_args rec;
-	const char *image, *qmp;
+	struct uni_opt_list images; /* -e: what the guest runs, then programs that it loads */
+	const char *qmp;
 	double wait;
 	bool all, follow;
 } o;
@@ -24,10 +26,7 @@ static struct {
 static const struct uni_opt *list_record_options(void)
 {
 	static const struct uni_opt table[] = {
-		{ 'e', "image", UNI_OPT_STR, &o.image, "ELF",
-			"the image that the guest runs, with symbols, or only " UNI_SYMBOL_TABLE
-			" (default: from the VMM's command line, and its .dbg sibling)",
-			"FILE", NULL },
+		UNI_IMAGE_OPTION(o.images, UNI_IMAGE_RUNNING),
 		{ 'a', "all", UNI_OPT_FLAG, &o.all, NULL,
 			"every guest on this host that can be attached, in one session", NULL,
 			NULL },
@@ -149,7 +148,7 @@ static int run_record(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	const struct uni_guests_args args = { .targets = ctx->operands,
 		.nr = ctx->nr_operands,
 		.all = o.all,
-		.attach = { .image = o.image,
+		.attach = { .image = uni_images_first(&o.images),
 			.qmp = o.qmp,
 			.method = o.rec.method,
 			.no_pause = o.rec.no_pause,
@@ -171,6 +170,8 @@ static int run_record(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 	/* Its default name is below the current folder. */
 	uni_confine_output(o.rec.output != NULL ? o.rec.output : "session");
+	if (rc == 0)
+		rc = uni_images_others(&o.images, &o.rec.sysroot, err);
 	if (rc == 0)
 		rc = open_guests(&all, &args, err);
 	again = args.attach;

@@ -46,11 +46,9 @@ static struct {
 static const struct uni_opt *list_run_options(void)
 {
 	static const struct uni_opt table[] = {
-		{ 'e', "image", UNI_OPT_LIST, &o.images, "ELF",
-			"ELF with the symbols, or " UNI_SYMBOL_TABLE
-			", when IMAGE and its .dbg sibling have none; with --disk, the "
-			"kernel's ELF. Given again: a program that the guest loads",
-			"FILE", NULL },
+		UNI_IMAGE_OPTION(o.images, "ELF with the symbols, or " UNI_SYMBOL_TABLE
+					   ", when IMAGE and its .dbg sibling have none; with "
+					   "--disk, the kernel's ELF"),
 		{ 0, "disk", UNI_OPT_STR, &o.disk, "FILE",
 			"boot this raw disk image by the PC's firmware, instead of IMAGE; it is "
 			"not changed. -e names the kernel that is on it",
@@ -511,13 +509,8 @@ static int boot_with_xl(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 /* The first -e has the symbols of what is booted; the others are looked for in its memory. */
 static int sort_images(struct uni_err *err)
 {
-	if (o.images.items.nr != 0)
-		o.symbols = o.images.items.v[0];
-	for (size_t i = 1; i < o.images.items.nr; i++) {
-		if (!uni_vec_push(&o.rec.sysroot.items, o.images.items.v[i]))
-			return uni_err_nomem(err);
-	}
-	return 0;
+	o.symbols = uni_images_first(&o.images);
+	return uni_images_others(&o.images, &o.rec.sysroot, err);
 }
 
 /* The ELF that is booted, be it from a disk. */

@@ -113,7 +113,7 @@ static void options_of_list(struct words *w, const char *name, const struct uni_
 static void add_common_options(struct words *w, const char *wait)
 {
 	add_option(w, "-d", "0");
-	add_option(w, "-e", o.a.image);
+	options_of_list(w, "-e", &o.a.images);
 	add_option(w, "--qmp", o.a.qmp);
 	add_option(w, "--wait", wait);
 	options_of_list(w, "--debug-dir", &o.a.debug_dirs);

@@ -21,8 +21,8 @@
 #define LOOKS_MAX 4 /* until all threads are had */
 
 static struct {
-	const char *image, *qmp, *unwind;
-	struct uni_opt_list debug_dirs, sysroot;
+	const char *qmp, *unwind;
+	struct uni_opt_list images, debug_dirs, sysroot;
 	struct uni_naming naming;
 	bool json, registers, threads, no_pause, accept_image;
 } o;
@@ -30,10 +30,7 @@ static struct {
 static const struct uni_opt *list_stacks_options(void)
 {
 	static const struct uni_opt table[] = {
-		{ 'e', "image", UNI_OPT_STR, &o.image, "ELF",
-			"the image that the guest runs, with symbols, or only " UNI_SYMBOL_TABLE
-			" (default: from the VMM's command line, and its .dbg sibling)",
-			"FILE", NULL },
+		UNI_IMAGE_OPTION(o.images, UNI_IMAGE_RUNNING),
 		UNI_SYSROOT_OPTION(o.sysroot),
 		UNI_DEBUG_DIR_OPTION(o.debug_dirs),
 		UNI_NAMING_OPTIONS(o.naming),
@@ -494,7 +491,7 @@ static int print_json(const struct shot *shot, struct uni_err *err)
 static int run_stacks(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_attach_args args = { .target = ctx->operands[0],
-		.image = o.image,
+		.image = uni_images_first(&o.images),
 		.qmp = o.qmp,
 		.no_image_ok = true,
 		.no_pause = o.no_pause,
@@ -506,8 +503,10 @@ static int run_stacks(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	struct shot *shot = calloc(1, sizeof(*shot));
 	struct uni_unknown unknown = { 0 };
 	struct uni_guest g;
-	int rc = shot == NULL ? uni_err_nomem(err) : uni_guest_open(&g, &args, err);
+	int rc = uni_images_others(&o.images, &o.sysroot, err);
 
+	if (rc == 0)
+		rc = shot == NULL ? uni_err_nomem(err) : uni_guest_open(&g, &args, err);
 	if (rc != 0) {
 		free(shot);
 		return uni_exit_of(rc);

@@ -5,12 +5,14 @@
 #include "base/confine.h"
 #include "app/cmd.h"
 #include "app/guests.h"
+#include "app/images.h"
 #include "top/run.h"
 #include "top/signals.h"
 
 static struct {
 	struct uni_top_args top;
-	const char *image, *qmp, *method, *unwind;
+	struct uni_opt_list images, sysroot;
+	const char *qmp, *method, *unwind;
 	double wait;
 	bool all, batch, count_given, no_pause, accept_image;
 } o;
@@ -18,10 +20,8 @@ static struct {
 static const struct uni_opt *list_top_options(void)
 {
 	static const struct uni_opt table[] = {
-		{ 'e', "image", UNI_OPT_STR, &o.image, "ELF",
-			"the image that the guest runs, with symbols, or only " UNI_SYMBOL_TABLE
-			" (default: from the VMM's command line, and its .dbg sibling)",
-			"FILE", NULL },
+		UNI_IMAGE_OPTION(o.images, UNI_IMAGE_RUNNING),
+		UNI_SYSROOT_OPTION(o.sysroot),
 		{ 'a', "all", UNI_OPT_FLAG, &o.all, NULL,
 			"every guest on this host that can be attached", NULL, NULL },
 		{ 'F', "frequency", UNI_OPT_DOUBLE, &o.top.frequency, "HZ",
@@ -139,11 +139,12 @@ static int run_top(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	const struct uni_guests_args args = { .targets = ctx->operands,
 		.nr = ctx->nr_operands,
 		.all = o.all,
-		.attach = { .image = o.image,
+		.attach = { .image = uni_images_first(&o.images),
 			.qmp = o.qmp,
 			.method = o.method,
 			.no_pause = o.no_pause,
 			.search = uni_search_of(&o.top.debug_dirs),
+			.sysroot = &o.sysroot,
 			.wait_ns = (uint64_t)(o.wait * 1e9),
 			.inside_ok = true,
 			.may_give_up = true,
@@ -156,6 +157,8 @@ static int run_top(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 	/* Its default name is below the current folder. */
 	uni_confine_output(o.top.output != NULL ? o.top.output : "session");
+	if (rc == 0)
+		rc = uni_images_others(&o.images, &o.sysroot, err);
 	if (rc == 0)
 		rc = uni_guests_open(&all, &args, err);
 	if (rc == 0)

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "app/cmd.h"
+#include "app/images.h"
 #include "app/symbols.h"
 #include "app/syscalls.h"
 #include "app/syscalls_exact.h"
@@ -64,9 +65,7 @@ static const struct uni_opt *list_trace_syscalls_options(void)
 			"TARGET: time to record; 0 records until Ctrl-C (default "
 			"10)",
 			NULL, NULL },
-		{ 0, "image", UNI_OPT_STR, &o.a.image, "ELF",
-			"the image that the guest runs, with symbols (default: from the VMM's "
-			"command line, and its .dbg sibling)",
+		{ 0, "image", UNI_OPT_LIST, &o.a.images, "ELF", UNI_IMAGE_RUNNING UNI_IMAGE_AGAIN,
 			"FILE", NULL },
 		{ 0, "save", UNI_OPT_STR, &o.a.save, "NAME",
 			"TARGET: keep the recording as this session", "FILE", NULL },

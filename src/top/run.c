@@ -73,18 +73,9 @@ static void make_title(struct uni_top_run *r)
 static int find_symbols(struct uni_top_run *r, uint32_t i, struct uni_err *err)
 {
 	const struct uni_image_search search = uni_search_of(&r->args->debug_dirs);
-	const struct uni_guest *g = r->g[i];
-	struct uni_top_guest *tg = &r->guest[i];
-	int rc;
 
-	tg->symtab = g->symtab;
-	if (tg->symtab != NULL || g->image == NULL)
-		return 0;
-	rc = uni_symtab_of_image(g->image, &tg->own_symtab, err);
-	tg->symtab = tg->own_symtab;
-	if (rc == 0)
-		uni_symbols_add_debug(g->image, &search, &r->args->naming, tg->own_symtab);
-	return rc;
+	return uni_guest_symbols_load(
+		r->g[i], &search, &r->args->naming, &r->guest[i].symbols, err);
 }
 
 static int prepare_guest(struct uni_top_run *r, uint32_t i, struct uni_err *err)
@@ -102,7 +93,7 @@ static int prepare_guest(struct uni_top_run *r, uint32_t i, struct uni_err *err)
 		uni_guest_name(&g->info, tg->name);
 	uni_record_fill_meta(g, &as_recorded, &tg->meta);
 	r->build[i] = (struct uni_build_guest){ .root = r->nr_guests > 1 ? tg->name : NULL,
-		.symtab = tg->symtab,
+		.symtab = tg->symbols.symtab,
 		.bias = g->bias,
 		.image_path = g->image != NULL ? uni_image_path(g->image) : "" };
 	r->first_vcpu[i + 1] = r->first_vcpu[i] + uni_max(tg->meta.nr_vcpus, 1u);
@@ -171,7 +162,7 @@ void uni_top_run_deinit(struct uni_top_run *r)
 	uni_feed_stop(r->feed);
 	uni_top_deinit(&r->top);
 	for (uint32_t i = 0; r->guest != NULL && i < r->nr_guests; i++)
-		uni_symtab_destroy(r->guest[i].own_symtab);
+		uni_guest_symbols_free(&r->guest[i].symbols);
 	free(r->guest);
 	free(r->build);
 	free(r->first_vcpu);

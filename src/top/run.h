@@ -4,6 +4,7 @@
 #define UNI_TOP_RUN_H
 
 #include "app/attach.h"
+#include "app/images.h"
 #include "app/pace.h"
 #include "app/symbols.h"
 #include "top/feed.h"
@@ -26,9 +27,8 @@ struct uni_top_args {
 /* Data of a guest besides that of record. */
 struct uni_top_guest {
 	char name[UNI_GUEST_NAME_MAX];
-	struct uni_record_meta meta;   /* of a session that is saved */
-	struct uni_symtab *own_symtab; /* of the image; NULL: it came as a table, or not at all */
-	const struct uni_symtab *symtab;
+	struct uni_record_meta meta; /* of a session that is saved */
+	struct uni_guest_symbols symbols;
 };
 
 struct uni_top_run {

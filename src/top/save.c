@@ -70,9 +70,8 @@ static int begin_guests(struct save *save, const char *path)
 		if (i != 0)
 			rc = uni_recorder_add_guest(
 				save->rec, &r->guest[i].meta, &number, save->err);
-		if (rc == 0 && r->guest[i].symtab != NULL)
-			rc = uni_recorder_add_symtab(
-				save->rec, number, r->guest[i].symtab, save->err);
+		if (rc == 0)
+			rc = uni_record_add_symbols(save->rec, number, r->g[i], save->err);
 	}
 	return rc;
 }
@@ -100,8 +99,12 @@ static void add_places(const struct uni_top_run *r, const char *path)
 	const char *note = NULL;
 
 	for (uint32_t i = 0; i < r->nr_guests; i++) {
-		if (r->guest[i].own_symtab != NULL)
-			(void)uni_session_add_places(path, r->g[i]->image, &search, &note, NULL);
+		const struct uni_guest *g = r->g[i];
+
+		if (g->image != NULL && g->symtab == NULL)
+			(void)uni_session_add_places(path, g->image, &search, &note, NULL);
+		for (size_t k = 0; k < g->nr_more; k++)
+			(void)uni_session_add_places(path, g->more[k].image, &search, &note, NULL);
 	}
 }
 

@@ -114,10 +114,10 @@ other_build() { # an image of the same shape that was not booted
 
 both='lab_entry kmain run_app app_main call_program program_start program_outer program_inner'
 # Until both kinds of stack were seen: in the program, and in the image below the program.
-loaded() { # SYSROOT
+loaded() { # OPTION FILE
 	: >"$T/seen"
 	for _ in $(seq 60); do
-		chain "$target" -e "$elf" --sysroot "$1" >>"$T/seen" || return 1
+		chain "$target" -e "$elf" "$1" "$2" >>"$T/seen" || return 1
 		grep -q ' program_burn program_inner' "$T/seen" &&
 			grep -q ' service_burn service_work program_inner' "$T/seen" && break
 		sleep 0.05
@@ -135,9 +135,9 @@ for line in open(sys.argv[1]):
 assert {"program_burn", "service_burn"} <= kinds, kinds' "$T/seen" "$both"
 }
 
-recorded() { # SYSROOT
+recorded() { # OPTION FILE
 	for seconds in 1 3 8; do # on a busy host there are few samples
-		"$U" record "$target" -q -e "$elf" --sysroot "$1" -d $seconds -o "$T/s.uniscope" \
+		"$U" record "$target" -q -e "$elf" "$1" "$2" -d $seconds -o "$T/s.uniscope" \
 			--overwrite && "$U" export --no-inline -f folded "$T/s.uniscope" -o "$T/folded" || return 1
 		grep -q 'program_inner;program_burn ' "$T/folded" &&
 			grep -q 'program_inner;service_work;service_burn ' "$T/folded" && break
@@ -164,6 +164,43 @@ assert "program-" in text and "loads-" in text
 P
 }
 
+# The file of a further -e is looked for, whichever command it is.
+again() {
+	for seconds in 1 5 20; do
+		"$U" top "$target" --batch --json --no-inline --rows 0 -d $seconds -i $seconds -e "$elf" \
+			-e "$program" >"$T/out" || return 1
+		grep -q '"program_burn"' "$T/out" && grep -q '"service_burn"' "$T/out" && break
+	done
+	cat "$T/out"
+	grep -q '"program_burn"' "$T/out" && grep -q '"service_burn"' "$T/out" || return 1
+	for command in "record -d 1 -o $T/no.uniscope" stacks 'top --batch' 'trace record -d 1' \
+		'trace start' 'trace dump' 'count -d 1' 'trace syscalls -d 1'; do
+		operand=
+		e=-e
+		case $command in count*) operand=service_work ;; *syscalls*) e=--image ;; esac
+		for given in "$T/none.elf $elf" "$elf $T/none.elf"; do
+			# shellcheck disable=SC2086
+			"$U" $command "$target" $e ${given% *} $e ${given#* } $operand >"$T/out" 2>"$T/err"
+			refused $? "$T/err" 1 none.elf || return 1
+		done
+	done
+}
+
+# Both images' functions can be counted.
+counted() {
+	"$U" count "$target" --max-pause off -d 3 --json -e "$elf" -e "$program" service_work \
+		program_inner >"$T/out" || return 1
+	cat "$T/out"
+	python3 -c 'import json, sys
+for f in json.load(open(sys.argv[1]))["functions"]:
+    assert f["calls"] > 0 and all("name" in c for c in f["callers"]), f' "$T/out"
+}
+
+twice() { # an image where one alone is used
+	"$U" annotate "$T/s.uniscope" service_work -e "$elf" -e "$program" >"$T/out" 2>"$T/err"
+	refused $? "$T/err" 2 'given twice'
+}
+
 without() { # what is not there is said, and the rest works
 	"$U" stacks "$target" -e "$elf" --sysroot "$BUILD/lab/program-$1.elf" >"$T/out" 2>"$T/err"
 	cat "$T/err" "$T/out"
@@ -177,7 +214,7 @@ nameless() {
 		cp "$T/program.elf" "$T/root/boot/" &&
 		cp "$BUILD/lab/deep-pie-$v.elf" "$T/root/other/program.elf" &&
 		boot tcg "$elf" "" --initrd "$T/program.elf" &&
-		wait_for 60 grep -q 'program at' "$T/serial" && loaded "$T/root"
+		wait_for 60 grep -q 'program at' "$T/serial" && loaded --sysroot "$T/root"
 }
 
 # The program comes when the recording has been under way for some seconds; on a busy host that
@@ -260,15 +297,22 @@ check 'an image of another build is not found' other_build
 for accel in $(by_default tcg "$accels"); do
 	list=$(echo "$variants" | grep -m1 -e -fp)
 	[ "$accel" = kvm ] || list=$variants
+	last=$(echo "$list" | tail -1)
 	for v in $list; do
 		elf=$BUILD/lab/loads-$v.elf
 		program=$BUILD/lab/program-$v.elf
 		check "$accel: $v, a guest loads a program" \
 			boot "$accel" "$elf" "" --qmp "$T/q" --initrd "$program"
 		wait_for 60 grep -q 'program at' "$T/serial"
-		check "$accel: $v, chains go through both images" loaded "$program"
+		check "$accel: $v, chains go through both images" loaded --sysroot "$program"
 		[ "$accel" != kvm ] || check "$accel: a busy host does not hide the image" slowed
-		check "$accel: $v, both travel with a session" recorded "$BUILD/lab"
+		check "$accel: $v, both travel with a session" recorded --sysroot "$BUILD/lab"
+		[ "$v" = "$last" ] || continue
+		check "$accel: $v, a second -e is a program" again
+		check "$accel: $v, in stacks" loaded -e "$program"
+		check "$accel: $v, in record" recorded -e "$program"
+		[ "$accel" != tcg ] || check "$accel: $v, in count" counted
+		check "$accel: $v, where one image is used, a second is refused" twice
 	done
 done
 for other in $variants; do

@@ -13,7 +13,7 @@ static const struct uni_opt *list_uk_trace_ctf_options(void)
 	static const struct uni_opt table[] = {
 		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FOLDER",
 			"folder to make (default tracefile.ctf)", "FILE", NULL },
-		{ 'e', "image", UNI_OPT_STR, &o.a.image, "ELF",
+		{ 'e', "image", UNI_OPT_ONCE, &o.a.image, "ELF",
 			"the guest's image with debug data (.dbg): needed for a "
 			"TARGET; for a FILE, its definitions replace the file's",
 			"FILE", NULL },

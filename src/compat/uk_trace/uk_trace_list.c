@@ -15,7 +15,7 @@ static const struct uni_opt *list_uk_trace_list_options(void)
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "as JSON", NULL, NULL },
 		{ 0, "definitions", UNI_OPT_FLAG, &o.definitions, NULL,
 			"list the tracepoints, not their records", NULL, NULL },
-		{ 'e', "image", UNI_OPT_STR, &o.a.image, "ELF",
+		{ 'e', "image", UNI_OPT_ONCE, &o.a.image, "ELF",
 			"the guest's image with debug data (.dbg): needed for a "
 			"TARGET; for a FILE, its definitions replace the file's",
 			"FILE", NULL },

@@ -57,7 +57,7 @@ static const struct uni_opt *list_xenctx_options(void)
 			"show only memory, as if a stack began here: what looks like code is "
 			"its call trace; not with -f",
 			NULL, NULL },
-		{ 'e', "image", UNI_OPT_STR, &o.image, "ELF",
+		{ 'e', "image", UNI_OPT_ONCE, &o.image, "ELF",
 			"the image that the guest runs (default: from the VMM's command line)",
 			"FILE", NULL },
 		{ 0, "qmp", UNI_OPT_STR, &o.qmp, "PATH",
