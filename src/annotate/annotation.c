@@ -36,6 +36,15 @@ static bool is_somewhere(const struct uni_annotation *a, const struct uni_sample
 	return (s->flags[0] & UNI_FRAME_MOVED) != 0 && s->pc[0] - a->bias == a->code.addr;
 }
 
+void uni_annotation_clear(struct uni_annotation *a)
+{
+	a->self = a->total = a->all = a->somewhere = 0;
+	uni_vec_foreach (i, &a->code.insns)
+		i->self = i->below = 0;
+	uni_vec_foreach (l, &a->code.lines)
+		l->self = 0;
+}
+
 void uni_annotation_add(struct uni_annotation *a, const struct uni_sample *s)
 {
 	double w = (double)s->weight;

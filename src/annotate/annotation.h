@@ -39,6 +39,8 @@ struct uni_annotation {
 };
 
 void uni_annotation_deinit(struct uni_annotation *a);
+/* Takes all samples out again; the code stays. */
+void uni_annotation_clear(struct uni_annotation *a);
 /* A sample that was chosen; others of the session are not added. */
 void uni_annotation_add(struct uni_annotation *a, const struct uni_sample *s);
 /* Calls of one callee, of which others may come. False: out of memory. */

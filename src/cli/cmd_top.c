@@ -6,6 +6,7 @@
 #include "app/cmd.h"
 #include "app/guests.h"
 #include "app/images.h"
+#include "obj/disasm.h"
 #include "top/run.h"
 #include "top/signals.h"
 
@@ -157,6 +158,9 @@ static int run_top(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 	/* Its default name is below the current folder. */
 	uni_confine_output(o.top.output != NULL ? o.top.output : "session");
+	/* Enter shows code, and no library can be loaded once guests are open. */
+	if (rc == 0 && !o.batch && !o.top.json)
+		uni_disasm_load();
 	if (rc == 0)
 		rc = uni_images_others(&o.images, &o.sysroot, err);
 	if (rc == 0)

@@ -19,19 +19,30 @@ static void sum_up(struct uni_live_sums *sums, const struct uni_live_guests *gue
 		sums->state[first + c->vcpu][c->state] += weight;
 }
 
-static int add_chains(const struct uni_history *h, const struct uni_live_guests *guests,
-	const uint64_t *weight, const struct uni_live_opts *opts, struct uni_builder *b,
-	struct uni_live_sums *sums)
+static void begin_sums(struct uni_live_sums *sums, const struct uni_live_guests *guests)
 {
-	struct uni_history_chain c;
-	int rc = 0;
+	memset(sums, 0,
+		offsetof(struct uni_live_sums, state) +
+			guests->first_vcpu[guests->nr] * sizeof(sums->state[0]));
+}
 
-	for (size_t i = 0; i < uni_history_nr_chains(h) && rc == 0; i++) {
+int uni_live_each(const struct uni_history *h, const struct uni_live_guests *guests,
+	const struct uni_live_opts *opts, int (*fn)(void *ctx, const struct uni_sample *s),
+	void *ctx, struct uni_live_sums *sums_ret)
+{
+	_cleanup_free_ uint64_t *weight = calloc(uni_history_nr_chains(h) + 1, sizeof(*weight));
+	struct uni_history_chain c;
+	int rc = weight == NULL ? -UNI_ENOMEM : 0;
+
+	begin_sums(sums_ret, guests);
+	if (rc == 0)
+		uni_history_weigh(h, opts->since_ns, opts->until_ns, weight);
+	for (size_t i = 0; rc == 0 && i < uni_history_nr_chains(h); i++) {
 		struct uni_sample s;
 
 		if (weight[i] == 0 || !uni_history_chain(h, i, &c) || c.guest >= guests->nr)
 			continue;
-		sum_up(sums, guests, &c, weight[i]);
+		sum_up(sums_ret, guests, &c, weight[i]);
 		s = (struct uni_sample){ .weight = weight[i],
 			.guest = c.guest,
 			.vcpu = c.vcpu,
@@ -42,28 +53,26 @@ static int add_chains(const struct uni_history *h, const struct uni_live_guests 
 			.flags = c.flags };
 		if (!uni_sample_passes(&opts->filter, &s))
 			continue;
-		sums->shown += weight[i];
-		rc = uni_builder_add(b, &s);
+		sums_ret->shown += weight[i];
+		rc = fn(ctx, &s);
 	}
 	return rc;
+}
+
+static int add_chain(void *builder, const struct uni_sample *s)
+{
+	return uni_builder_add(builder, s);
 }
 
 int uni_live_profile(const struct uni_history *h, const struct uni_live_guests *guests,
 	const struct uni_live_opts *opts, struct uni_profile **ret, struct uni_live_sums *sums_ret)
 {
-	_cleanup_free_ uint64_t *weight = calloc(uni_history_nr_chains(h) + 1, sizeof(*weight));
 	struct uni_build_opts how = { .naming = opts->naming };
 	struct uni_builder *b = NULL;
-	int rc = weight == NULL ? -UNI_ENOMEM
-				: uni_builder_create(&how, guests->guest, guests->nr, &b);
+	int rc = uni_builder_create(&how, guests->guest, guests->nr, &b);
 
-	if (rc != 0)
-		return rc;
-	memset(sums_ret, 0,
-		offsetof(struct uni_live_sums, state) +
-			guests->first_vcpu[guests->nr] * sizeof(sums_ret->state[0]));
-	uni_history_weigh(h, opts->since_ns, opts->until_ns, weight);
-	rc = add_chains(h, guests, weight, opts, b, sums_ret);
+	if (rc == 0)
+		rc = uni_live_each(h, guests, opts, add_chain, b, sums_ret);
 	if (rc == 0)
 		rc = uni_builder_finish(b, ret);
 	uni_builder_destroy(b);

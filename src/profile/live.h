@@ -30,6 +30,11 @@ struct uni_live_sums {
 	uint64_t state[UNI_SESSION_VCPUS_MAX][UNI_VCPU_STATE_NR]; /* by vCPU of all guests */
 };
 
+/* Each chain of these samples, with its weight in them; fn's non-zero result ends it. -UNI_ENOMEM.
+ */
+int uni_live_each(const struct uni_history *h, const struct uni_live_guests *guests,
+	const struct uni_live_opts *opts, int (*fn)(void *ctx, const struct uni_sample *s),
+	void *ctx, struct uni_live_sums *sums_ret);
 /* 0 or -UNI_ENOMEM; the profile is finished and owned by the caller. */
 int uni_live_profile(const struct uni_history *h, const struct uni_live_guests *guests,
 	const struct uni_live_opts *opts, struct uni_profile **ret, struct uni_live_sums *sums_ret);

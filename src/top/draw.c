@@ -166,6 +166,24 @@ static void draw_functions(struct uni_ui *ui, int row, int height)
 		draw_function(ui, row + i, ui->first_row + (size_t)i);
 }
 
+void uni_ui_draw_code(struct uni_ui *ui, int row, int height)
+{
+	struct uni_top_code *c = &ui->code;
+	size_t nr = uni_top_code_nr_lines(c);
+	char text[UNI_SAY_MAX];
+
+	if (height <= 0)
+		return;
+	(void)snprintf(text, sizeof(text), "CODE OF %.*s", UNI_SAY_MAX - 16, c->a.code.name);
+	draw_bar(row, text, "Esc: back");
+	ui->page = uni_max(height - 2, 1);
+	for (size_t i = 0; i + 1 < (size_t)height && c->first + i < nr; i++) {
+		double percent = uni_top_code_line(c, c->first + i, text, sizeof(text));
+
+		(void)draw_text(row + 1 + (int)i, 0, heat_ink(percent), text);
+	}
+}
+
 static void draw_call(const struct uni_ui *ui, int row, size_t i)
 {
 	const struct uni_top *top = &ui->run->top;
@@ -213,8 +231,8 @@ static void draw_calls(struct uni_ui *ui, int row, int height)
 static void draw_keys(int row)
 {
 	static const char *const keys[] = { "?", "help", "q", "quit", "/", "filter", "o", "order",
-		"w", "window", "c", "callers", "Tab", "calls", "Space", "pause", "s", "save", "i",
-		"idle", "v", "vCPU" };
+		"w", "window", "c", "callers", "Tab", "calls", "Enter", "code", "Space", "pause",
+		"s", "save", "i", "idle", "v", "vCPU" };
 	int column = 0;
 
 	for (size_t i = 0; i + 1 < uni_array_len(keys); i += 2) {
@@ -270,6 +288,8 @@ void uni_ui_draw(struct uni_ui *ui)
 	row = draw_head(ui);
 	if (ui->help)
 		uni_ui_draw_help(row, rows - 1 - row);
+	else if (ui->code.shown)
+		uni_ui_draw_code(ui, row, rows - 1 - row);
 	else if (rows - 1 - row > 0)
 		draw_tables(ui, row, rows - 1 - row);
 	draw_foot(ui, rows - 1);

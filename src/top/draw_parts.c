@@ -186,7 +186,8 @@ void uni_ui_draw_help(int row, int height)
 	static const char *const lines[][2] = {
 		{ "arrows, j k", "another function; it stays selected wherever it moves to" },
 		{ "PgUp PgDn", "a page; Home: back to the hottest function, End: the last" },
-		{ "Tab, Enter", "to the calls below, and back; there Enter selects that function" },
+		{ "Enter", "the function's code with samples at each instruction, and back" },
+		{ "Tab", "to the calls below, and back; there Enter selects that function" },
 		{ "c", "who calls the selected function, instead of what it calls" },
 		{ "t", "hide or show the calls" },
 		{ "/", "filter functions by name; Esc: show all again" },

@@ -101,9 +101,40 @@ static void move_call(struct uni_ui *ui, int64_t by)
 	ui->changed = true;
 }
 
+/* Opens the code of the selected function. */
+static void open_code(struct uni_ui *ui)
+{
+	struct uni_err err = { 0 };
+
+	if (uni_top_code_open(&ui->code, ui->run, &err) != 0) {
+		uni_ui_say(ui, true, "%s", err.msg);
+		return;
+	}
+	/* The hottest place, with some lines before it. */
+	ui->code.first = uni_top_code_hottest(&ui->code);
+	ui->code.first -= uni_min(ui->code.first, (size_t)(ui->page / 2));
+	ui->changed = true;
+}
+
+static void close_code(struct uni_ui *ui)
+{
+	uni_top_code_close(&ui->code);
+	ui->changed = true;
+}
+
+static void move_code(struct uni_ui *ui, int64_t by)
+{
+	int64_t nr = (int64_t)uni_top_code_nr_lines(&ui->code), at = (int64_t)ui->code.first + by;
+
+	ui->code.first = (size_t)uni_max(uni_min(at, nr - 1), (int64_t)0);
+	ui->changed = true;
+}
+
 static void move_selection(struct uni_ui *ui, int64_t by)
 {
-	if (ui->pane == UNI_PANE_CALLS)
+	if (ui->code.shown)
+		move_code(ui, by);
+	else if (ui->pane == UNI_PANE_CALLS)
 		move_call(ui, by);
 	else
 		move_row(ui, by);
@@ -111,7 +142,9 @@ static void move_selection(struct uni_ui *ui, int64_t by)
 
 static void move_home(struct uni_ui *ui)
 {
-	if (ui->pane == UNI_PANE_CALLS) {
+	if (ui->code.shown) {
+		ui->code.first = 0;
+	} else if (ui->pane == UNI_PANE_CALLS) {
 		ui->call = 0;
 	} else {
 		(void)uni_top_select(&ui->run->top, SIZE_MAX);
@@ -271,13 +304,16 @@ static bool moving_key(struct uni_ui *ui, int32_t key)
 		move_selection(ui, INT32_MAX);
 		return true;
 	case '\t':
+		close_code(ui);
 		change_pane(ui);
 		return true;
 	case UNI_KEY_ENTER:
-		if (ui->pane == UNI_PANE_CALLS)
+		if (ui->code.shown)
+			close_code(ui);
+		else if (ui->pane == UNI_PANE_CALLS)
 			pick_call(ui);
 		else
-			change_pane(ui);
+			open_code(ui);
 		return true;
 	default:
 		return false;
@@ -373,6 +409,8 @@ void uni_ui_key(struct uni_ui *ui, int32_t key)
 	} else if (ui->help && (key == UNI_KEY_ESCAPE || key == 'q')) {
 		ui->help = false;
 		ui->changed = true;
+	} else if (ui->code.shown && (key == UNI_KEY_ESCAPE || key == 'q')) {
+		close_code(ui);
 	} else if (!moving_key(ui, key) && !setting_key(ui, key)) {
 		doing_key(ui, key);
 	}

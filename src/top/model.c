@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "top/rates.h"
@@ -97,9 +98,11 @@ static bool is_selected(const struct uni_top *top, uint32_t frame)
 	return strcmp(name, top->selected_name) == 0;
 }
 
-static uint32_t selected_frame(const struct uni_top *top)
+uint32_t uni_top_selected_frame(const struct uni_top *top)
 {
-	for (uint32_t i = 0; i < uni_profile_nr_frames(top->profile); i++) {
+	uint32_t nr = top->profile != NULL ? (uint32_t)uni_profile_nr_frames(top->profile) : 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
 		if (is_selected(top, i))
 			return i;
 	}
@@ -139,7 +142,7 @@ static int focus_selected(struct uni_top *top)
 	drop_focus(top);
 	if (!top->held && top->nr_rows == 0)
 		return 0;
-	frame = selected_frame(top);
+	frame = uni_top_selected_frame(top);
 	if (frame == UNI_NODE_NONE)
 		return 0;
 	rc = uni_profile_focus(top->profile, frame, top->callers, &top->focus);
@@ -167,20 +170,38 @@ static struct uni_only only_of(int64_t choice)
 	return (struct uni_only){ .chosen = choice >= 0, .nr = (uint64_t)choice };
 }
 
-static int rebuild_profile(struct uni_top *top)
+/* The samples that are shown. */
+static struct uni_live_opts shown_samples(const struct uni_top *top)
 {
 	struct uni_live_opts opts = { .until_ns = top->shown_ns,
 		.filter = { .guest = only_of(top->guest),
 			.vcpu = only_of(top->vcpu),
 			.on_cpu = !top->idle },
 		.naming = top->naming };
-	struct uni_profile *p = NULL;
-	int rc;
 
 	/* Before the window is full, it is all that there is. */
 	if (top->window_ns != 0 && top->shown_ns - top->start_ns > top->window_ns)
 		opts.since_ns = top->shown_ns - top->window_ns;
-	rc = uni_live_profile(top->history, &top->setup.guests, &opts, &p, &top->sums);
+	return opts;
+}
+
+int uni_top_each(
+	const struct uni_top *top, int (*fn)(void *ctx, const struct uni_sample *s), void *ctx)
+{
+	const struct uni_live_opts opts = shown_samples(top);
+	_cleanup_free_ struct uni_live_sums *sums = calloc(1, sizeof(*sums));
+
+	if (sums == NULL)
+		return -UNI_ENOMEM;
+	return uni_live_each(top->history, &top->setup.guests, &opts, fn, ctx, sums);
+}
+
+static int rebuild_profile(struct uni_top *top)
+{
+	const struct uni_live_opts opts = shown_samples(top);
+	struct uni_profile *p = NULL;
+	int rc = uni_live_profile(top->history, &top->setup.guests, &opts, &p, &top->sums);
+
 	if (rc != 0)
 		return rc;
 	drop_focus(top);

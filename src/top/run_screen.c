@@ -39,6 +39,7 @@ static int screen_loop(struct uni_ui *ui, struct uni_err *err)
 	ui->changed = true;
 	while (rc == 0) {
 		uint64_t now_ns = uni_now_ns();
+		bool anew = ui->again || now_ns >= next_ns;
 
 		/* Samples are taken out all the time, whatever is on the screen. */
 		uni_top_run_drain(ui->run);
@@ -49,6 +50,9 @@ static int screen_loop(struct uni_ui *ui, struct uni_err *err)
 		} else if (ui->again && uni_top_again(&ui->run->top) != 0) {
 			rc = uni_err_nomem(err);
 		}
+		if (rc == 0 && ui->code.shown && anew &&
+			uni_top_code_refresh(&ui->code, ui->run) != 0)
+			rc = uni_err_nomem(err);
 		if (ui->changed || ui->again)
 			uni_ui_draw(ui);
 		ui->changed = ui->again = false;
@@ -80,5 +84,6 @@ int uni_top_run_screen(struct uni_top_run *r, struct uni_err *err)
 		return rc;
 	rc = screen_loop(&ui, err);
 	uni_screen_close();
+	uni_top_code_close(&ui.code);
 	return rc != 0 ? rc : screen_result(r, err);
 }

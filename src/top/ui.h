@@ -3,6 +3,7 @@
 #ifndef UNI_TOP_UI_H
 #define UNI_TOP_UI_H
 
+#include "top/code.h"
 #include "top/run.h"
 #include "top/say.h"
 
@@ -13,9 +14,10 @@ enum uni_pane {
 
 struct uni_ui {
 	struct uni_top_run *run;
-	enum uni_pane pane;	 /* where the arrow keys go */
-	size_t first_row;	 /* of the functions on the screen */
-	size_t first_call, call; /* of the calls; the picked one */
+	enum uni_pane pane;	  /* where the arrow keys go */
+	size_t first_row;	  /* of the functions on the screen */
+	size_t first_call, call;  /* of the calls; the picked one */
+	struct uni_top_code code; /* instead of the tables, if it is shown */
 	bool hide_calls, help, filtering;
 	char filter_before[UNI_TOP_NAME_MAX]; /* what Escape goes back to */
 	char message[UNI_SAY_MAX];
@@ -29,6 +31,8 @@ struct uni_ui {
 void uni_ui_draw(struct uni_ui *ui);
 /* The list of keys, from that row on. */
 void uni_ui_draw_help(int row, int height);
+/* A function's code, in these lines. */
+void uni_ui_draw_code(struct uni_ui *ui, int row, int height);
 /* The lines of vCPUs, at most `height`; returns their number. */
 int uni_ui_draw_vcpus(const struct uni_top_run *r, int row, int height);
 

@@ -84,6 +84,8 @@ for accel in $(by_default kvm "$accels"); do
 	timeout 60 "$U" top "$target" -e "$elf" --batch -d 1.5 >"$T/text" 2>&1
 	check "$accel: it ends after its time" test $? = 0 -a "$(grep -c snapshot "$T/text")" -ge 1 -a \
 		"$(grep -c snapshot "$T/text")" -le 2
+	check "$accel: Enter shows the code of a function" timeout 600 \
+		python3 "$SRC/tests/e2e/top_screen.py" code_live "$U" "$target" "$elf"
 	# Behind a "&" the shell has it ignore SIGINT.
 	rm -f "$T/text"
 	env --default-signal=INT "$U" top "$target" -e "$elf" --batch --count 0 -i 0.5 >"$T/text" 2>"$T/err" &
@@ -144,7 +146,7 @@ check "a replay to look at" "$U" record "$target" -e "$elf" -q -d 3 -F 49 \
 	--save-replay "$T/smp.replay" -o "$T/smp.uniscope"
 check "live guest: keys" python3 "$SRC/tests/e2e/top_screen.py" keys "$U" "$target" "$elf"
 end_guest
-for case in keys select pause sizes save signals duration suspend colour gone refused; do
+for case in keys select code pause sizes save signals duration suspend colour gone refused; do
 	check "screen: $case" timeout 600 python3 "$SRC/tests/e2e/top_screen.py" "$case" "$U" \
 		"replay:file=$T/smp.replay" "$elf"
 done

@@ -99,6 +99,66 @@ def select():
         quit_well(t)
 
 
+def code_live():
+    """The shares guest as it runs: the hottest function is inlined, so it is the code that has it. Rights
+    are given up by then."""
+    with Terminal([U, "top", TARGET, "-e", IMAGE, "-i", "0.2"], rows=60, columns=160) as t:
+        t.see("CALLS OF lab_burn")
+        t.type("\r")
+        t.wait(lambda s: re.search(r"CODE OF burn_[abcd]", s.text()), "code")
+        t.wait(lambda s: re.search(r" [0-9.]+ % +[0-9]+ .*\(lab_burn, inlined\)", s.text()), "a line with samples")
+        first = re.search(r"% +([0-9]+) .*lab_burn, inlined", t.screen.text())[1]
+        t.wait(lambda s: re.search(r"% +([0-9]+) .*lab_burn, inlined", s.text())[1] != first, "more samples")
+        t.type("\x1b")
+        t.see("CALLS OF lab_burn")
+        quit_well(t)
+
+
+def annotation():
+    """The numbers on the screen at each instruction, by its address."""
+    p = subprocess.run([U, "annotate", SESSION, "cpu0_hot", "--json"], capture_output=True, text=True)
+    assert p.returncode == 0, p.stderr
+    return json.loads(p.stdout)
+
+
+def code():
+    """Enter on a function: its code, with the samples that annotate finds in the same session."""
+    global SESSION
+    with top("--filter", "cpu0", "--window", "0", "-o", "code", target=TARGET + ",once=1", rows=200,
+             columns=160) as t:
+        t.see("ENDED")
+        until(t, lambda f: f[:1] == ["cpu0_hot"], "functions")
+        t.type("s")
+        t.see("saved ")
+        SESSION = re.search(r"saved (\S+):", t.screen.text())[1]
+        t.type("\r")
+        t.see("CODE OF cpu0_hot")
+        t.type("g")
+        want = annotation()
+        t.see("function   cpu0_hot")
+        t.see("%x " % int(want["instructions"][-1]["address"], 16))
+        seen = {}
+        for line in t.screen.text().split("\n"):
+            m = re.match(r" +[0-9.]+ % +([0-9,]+) .{12}  +([0-9a-f]+) ", line)
+            if m:
+                seen[int(m[2], 16)] = int(m[1].replace(",", ""))
+        told = {int(i["address"], 16): i["self"] for i in want["instructions"] if i["self"]}
+        assert seen == told and len(seen) > 1, (seen, told, t.screen.text())
+        t.type("j")
+        t.wait(lambda s: "function   cpu0_hot" not in s.text(), "a line on")
+        t.type("q")  # leaves the code, not the program
+        until(t, lambda f: "cpu0_hot" in f, "functions")
+        t.type("\r")
+        t.see("CODE OF")
+        t.type("\t")
+        t.see("CALLS OF cpu0_hot")
+        t.type("\t/nosuch\r")
+        t.see("no function has such a name")
+        quit_well(t)
+    for f in glob.glob("*.uniscope"):
+        subprocess.run(["rm", "-r", f], check=True)
+
+
 def pause():
     with top() as t:
         until(t, lambda f: "cpu0_hot" in f, "functions")
