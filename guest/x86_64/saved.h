@@ -10,8 +10,8 @@ struct saved {
 	uint64_t r10, r9, r8, rdi, rsi, rdx, rcx, rax;
 };
 
-/* The place of the return address of the call that an entry hook's C was called for: the hook's C
- * follows the registers, rbp, and two return addresses. */
+/* In the C of an entry hook: where the traced call's return address lies. Behind the registers are
+ * rbp and two return addresses. */
 static inline uint64_t saved_place(const struct saved *s)
 {
 	return (uint64_t)(s + 1) + 3 * sizeof(uint64_t);

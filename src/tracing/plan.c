@@ -375,7 +375,7 @@ static int plan_table(
 	return rc;
 }
 
-/* What the guest heeds of arguments: its last conditions hold until there are others. */
+/* The guest heeds its last conditions until there are others. */
 static int plan_rules(struct plan *p)
 {
 	const struct uni_ring_info *info = p->g->info;
