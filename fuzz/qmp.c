@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (uni_qmp_take_event(&m, &e) == 0)
 		require(clean(e.name, sizeof(e.name)) && clean(e.reason, sizeof(e.reason)));
 	(void)uni_qmp_take_cpu(&m, &cpu);
-	(void)uni_qmp_has_chardev(&m, "gdb");
+	(void)uni_qmp_take_chardev(&m, "gdb");
 	uni_qmp_message_free(&m);
 	return 0;
 }

@@ -258,6 +258,7 @@ int uni_count_run(struct uni_guest *g, const struct uni_count_args *args, struct
 {
 	struct counter *k = calloc(1, sizeof(*k));
 	struct uni_signals signals;
+	int lost = 0;
 	int rc = k != NULL
 			 ? uni_as_create(g->t->ops->gmem(g->t), &uni_as_budget_default, &k->as, err)
 			 : uni_err_nomem(err);
@@ -283,13 +284,15 @@ int uni_count_run(struct uni_guest *g, const struct uni_count_args *args, struct
 	c->ran_ns = guest_time(k, uni_now_ns());
 	if (rc == 0)
 		rc = clear_breaks(k);
-	c->ended = rc == -UNI_EGONE;
+	if (rc == -UNI_EGONE && g->t->ops->lost != NULL)
+		lost = g->t->ops->lost(g->t, err);
+	c->ended = rc == -UNI_EGONE && lost == 0;
 	uni_signals_end(&signals);
 	(void)pthread_rwlock_destroy(&k->gate);
 	uni_as_destroy(k->as);
 	free(k);
-	if (rc == 0 || c->ended)
-		return 0;
+	if (rc == 0 || c->ended || lost != 0)
+		return lost;
 	return uni_err_set(
 		err, (enum uni_errcode) - rc, "counting has failed: %s", uni_strerror(rc));
 }

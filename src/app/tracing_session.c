@@ -455,6 +455,8 @@ static int write_it(struct run *r, const char *path, struct uni_err *err)
 		uni_sdir_remove(path);
 	if (rc == 0)
 		rc = rc2;
+	if (rc == 0 && r->end == UNI_TRECORD_GONE && r->cfg.t->ops->lost != NULL)
+		rc = r->cfg.t->ops->lost(r->cfg.t, err);
 	if (rc == 0 && !r->s->quiet)
 		summarize_trace(r, path);
 	else if (rc == 0 && r->end == UNI_TRECORD_GONE)

@@ -211,6 +211,11 @@ struct uni_target_ops {
 	void (*info)(struct uni_target *t, struct uni_target_info *ret);
 	/* Is the guest still there? False once it has ended: then the run closes cleanly. */
 	bool (*alive)(struct uni_target *t);
+	/*
+	 * Optional. After -UNI_EGONE, or when it is no longer alive(): is the guest still there,
+	 * and only our way to it lost? Returns 0 (not known: it ended), or the reason.
+	 */
+	int (*lost)(struct uni_target *t, struct uni_err *err);
 
 	/*
 	 * Optional: CPU time that the host has given to this vCPU, ns. The kernel's count may be a

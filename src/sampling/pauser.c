@@ -523,6 +523,8 @@ static int pauser_result(const struct uni_pauser *s, struct uni_err *err)
 			"target %s: the guest could not be told to go on (%s); detaching tries "
 			"again",
 			scheme, uni_strerror(s->resume));
+	if (s->end == UNI_END_GONE && s->t->ops->lost != NULL)
+		return s->t->ops->lost(s->t, err);
 	if (s->errors == 0 || s->stats.samples != 0 || s->end == UNI_END_GONE)
 		return 0;
 	return uni_err_set(err, (enum uni_errcode)code,

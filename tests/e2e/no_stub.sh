@@ -23,13 +23,13 @@ qmp() { # COMMAND [ARGUMENTS]
 # It runs, and has no character device of a stub: asked from outside.
 as_before() { # RUNNING
 	qmp query-status >"$T/status" && qmp query-chardev >"$T/chardev" || return 1
-	grep -q "\"running\": ${1:-true}" "$T/status" && ! grep -q '"uniscope-gdb"' "$T/chardev" && return 0
+	grep -q "\"running\": ${1:-true}" "$T/status" && ! grep -q uniscope-gdb "$T/chardev" && return 0
 	cat "$T/status" "$T/chardev"
 	return 1
 }
 
 switched_on() {
-	qmp query-chardev | grep -q '"uniscope-gdb"'
+	qmp query-chardev | grep -q uniscope-gdb
 }
 
 listed() {
@@ -61,6 +61,36 @@ killed() {
 	wait_for 60 as_before || return 1
 	sed 's/.*/ /' "$T/status"
 	recorded "$target" # and once more
+}
+
+# Only its guardian is killed: uniscope may stop the guest no more. It says so, and switches the stub off.
+guardian_killed() {
+	start_recording || return 1
+	kill -9 "$(pgrep -P $run uni-guardian)"
+	wait $run
+	refused $? "$T/out" 1 'guardian process (uni-guardian) was killed' && as_before &&
+		"$U" report -n 0 "$T/k.uniscope" | grep lab_entry
+}
+
+# Nobody is left to switch the stub off. The next one does, and lets the guest run if it stands.
+both_killed() {
+	both=$run\ $(pgrep -P $run uni-guardian)
+	# shellcheck disable=SC2086 # words
+	kill -STOP $both && kill -9 $both
+	wait $run 2>/dev/null
+	wait_for 60 eval 'qmp query-chardev | grep -q disconnected:fd:uniscope-gdb'
+}
+
+stale() {
+	start_recording && both_killed && qmp stop && recorded "$target"
+}
+
+# Here somebody else had paused it, so it stays paused.
+stale_paused() {
+	qmp stop || return 1
+	"$U" record -q -d 600 -o "$T/p.uniscope" "$target" >"$T/out" 2>&1 &
+	run=$!
+	wait_for 60 switched_on && both_killed && "$U" stacks "$target" | grep lab_entry && as_before false && qmp cont && as_before
 }
 
 second_uniscope() {
@@ -211,6 +241,9 @@ for way in $(by_default tcg "$accels"); do
 	check "recorded with memory by packets under $way" recorded "$target,mem=packets"
 	[ "$way" != tcg ] || check 'recorded by name' recorded "nostub$$"
 	check "SIGKILL switches the stub off under $way" killed
+	check "its guardian alone is killed under $way" guardian_killed
+	check "the stub of one that was killed with its guardian under $way" stale
+	[ "$way" != tcg ] || check 'the same, if somebody else had paused the guest' stale_paused
 	check "a second uniscope under $way" second_uniscope
 	check "a guest that was paused stays so under $way" stays_paused
 done

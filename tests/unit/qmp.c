@@ -241,13 +241,17 @@ static void monitor_join(struct monitor *m)
 
 static void devices(void **state)
 {
-	struct uni_qmp_message m = parse("{\"return\": [{\"label\": \"gdb\"}, {\"label\": 7}, 3]}");
+	struct uni_qmp_message m = parse("{\"return\": [{\"label\": \"gdb\"}, {\"label\": 7}, 3,"
+					 "{\"label\": \"on\", \"filename\": \"unix:\"},"
+					 "{\"label\": \"off\", \"filename\": \"disconnected:fd:a\"}]}");
 
-	assert_true(uni_qmp_has_chardev(&m, "gdb"));
-	assert_false(uni_qmp_has_chardev(&m, "gd"));
+	assert_int_equal(uni_qmp_take_chardev(&m, "gdb"), UNI_QMP_CHARDEV_USED);
+	assert_int_equal(uni_qmp_take_chardev(&m, "gd"), UNI_QMP_CHARDEV_NONE);
+	assert_int_equal(uni_qmp_take_chardev(&m, "on"), UNI_QMP_CHARDEV_USED);
+	assert_int_equal(uni_qmp_take_chardev(&m, "off"), UNI_QMP_CHARDEV_LEFT);
 	uni_qmp_message_free(&m);
 	m = parse(OK);
-	assert_false(uni_qmp_has_chardev(&m, "gdb"));
+	assert_int_equal(uni_qmp_take_chardev(&m, "gdb"), UNI_QMP_CHARDEV_NONE);
 	uni_qmp_message_free(&m);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The guardian's side: the code that runs in the child. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,9 +155,12 @@ void uni_gdb_guardian_main(
 	g->shared = shared;
 	g->sock = sock;
 	uni_gdb_link_init(&g->stub.link, fd);
+	/* An end that nobody holds looks like the one of a uniscope that was killed. */
+	if (qmp != NULL)
+		(void)fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	guard_guest(g);
 	uni_gdb_link_close(&g->stub.link);
 	if (qmp != NULL)
-		uni_gdb_switch_off(qmp);
+		uni_gdb_switch_off(qmp, UINT64_MAX);
 	_exit(0);
 }

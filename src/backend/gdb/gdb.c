@@ -2,15 +2,20 @@
 /* gdb: any gdb stub, over a unix socket or TCP. The guardian process owns the connection to it. */
 #include "backend/gdb/gdb.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "backend/gdb/switch.h"
 #include "backend/listener.h"
 #include "backend/vmm/proc.h"
 #include "backend/vmm/qmp.h"
+
+#define SWITCH_OFF_NS (10 * UNI_NSEC_PER_SEC)
 
 static const char keys[] = "unix tcp pid qmp mem";
 
@@ -128,6 +133,8 @@ int uni_gdb_begin(struct uni_gdb_target *t)
 		 * Without a guardian, nobody would resume the guest if we died: so it must not be
 		 * stopped.
 		 */
+		(void)uni_gdb_link_idle(&t->stub.link);
+		t->orphaned = !t->stub.link.gone;
 		uni_gdb_stub_leave(&t->stub);
 		return -UNI_EGONE;
 	}
@@ -177,8 +184,13 @@ static void gdb_detach(struct uni_target *base)
 	}
 	uni_gdb_link_close(&t->stub.link);
 	t->stub.breaks = NULL;
+	if (t->monitor != NULL && !uni_gdb_guardian_alive(&t->guardian))
+		uni_gdb_switch_off(t->monitor, uni_now_ns() + SWITCH_OFF_NS);
+	if (t->spare_fd >= 0)
+		(void)close(t->spare_fd);
 	uni_gdb_guardian_end(&t->guardian);
 	uni_gmem_destroy(t->gmem);
+	free(t->monitor);
 	free(t->regs);
 	free(t);
 }
@@ -191,6 +203,10 @@ static int shake_hands(struct uni_gdb_target *t, const struct uni_net_addr *addr
 
 	if (rc != 0)
 		return rc;
+	if (monitor != NULL) {
+		t->monitor = strdup(monitor);
+		t->spare_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	}
 	(void)uni_gdb_guardian_lease(&t->guardian, UNI_GDB_LEASE_OP_MS);
 	if (t->info.pid == 0 && monitor == NULL)
 		t->info.pid = uni_gdb_peer_pid(fd);
@@ -248,6 +264,7 @@ static int gdb_attach(const struct uni_spec *spec, const struct uni_attach_opts 
 	t->base.ops = &uni_target_gdb;
 	t->guardian.sock = -1;
 	t->stub.link.fd = -1;
+	t->spare_fd = -1;
 	t->stub.state = UNI_GDB_LOST;
 	rc = open_target(t, spec, opts, err);
 	if (rc != 0)
@@ -348,6 +365,15 @@ static bool gdb_alive(struct uni_target *base)
 	return rc == 0 || rc == -UNI_EAGAIN;
 }
 
+static int gdb_lost(struct uni_target *base, struct uni_err *err)
+{
+	if (!((struct uni_gdb_target *)base)->orphaned)
+		return 0;
+	return uni_err_set(err, UNI_EIO,
+		"gdb: the guardian process (uni-guardian) was killed, so the guest must not be "
+		"stopped any more; the guest runs on, and what was collected until then is kept");
+}
+
 /* The CPU time of the vCPU's thread if the VMM has told it; otherwise of the whole process. */
 static int gdb_cpu_most(struct uni_target *base, uint32_t vcpu, uint64_t *ret)
 {
@@ -422,6 +448,7 @@ const struct uni_target_ops uni_target_gdb = {
 	.cpu_most = gdb_cpu_most,
 	.info = gdb_info,
 	.alive = gdb_alive,
+	.lost = gdb_lost,
 	.write_text = uni_gdb_write_text,
 	.breaks = &uni_gdb_break_ops,
 	.detach = gdb_detach,

@@ -17,6 +17,9 @@ struct uni_gdb_target {
 	struct uni_gmem *gmem;
 	struct uni_target_info info;
 	bool held;	       /* between a snap with HOLD and release() */
+	bool orphaned;	       /* the guardian has died; the guest goes on without us */
+	char *monitor;	       /* owned; it has switched the stub on; NULL: nobody has to */
+	int spare_fd;	       /* our end stays open until that stub is off; -1 */
 	struct uni_regs *regs; /* owned; in the stub's order, without gaps */
 	/* Calls that were counted, but whose vCPUs will run into their breakpoints once more. */
 	struct {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "backend/vmm/qmp.h"
 
 #define AGAIN_US 200000
@@ -35,7 +36,7 @@ int uni_gdb_switch_on(const char *qmp, int *fd_ret, bool *runs_ret, struct uni_e
 	return rc;
 }
 
-void uni_gdb_switch_off(const char *qmp)
+void uni_gdb_switch_off(const char *qmp, uint64_t until_ns)
 {
 	for (;;) {
 		struct uni_err err = { 0 };
@@ -45,7 +46,7 @@ void uni_gdb_switch_off(const char *qmp)
 		if (rc == 0)
 			rc = uni_qmp_gdb_off(q);
 		uni_qmp_close(q);
-		if (rc != -UNI_EBUSY && rc != -UNI_ETIMEDOUT)
+		if ((rc != -UNI_EBUSY && rc != -UNI_ETIMEDOUT) || uni_now_ns() >= until_ns)
 			return;
 		(void)usleep(AGAIN_US);
 	}

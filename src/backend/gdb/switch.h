@@ -4,6 +4,7 @@
 #define UNI_BACKEND_GDB_SWITCH_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -13,7 +14,7 @@
  * ran before.
  */
 int uni_gdb_switch_on(const char *qmp, int *fd_ret, bool *runs_ret, struct uni_err *err);
-/* For the guardian: waits while another client uses the monitor. */
-void uni_gdb_switch_off(const char *qmp);
+/* Waits while another client uses the monitor, until then. */
+void uni_gdb_switch_off(const char *qmp, uint64_t until_ns);
 
 #endif

@@ -157,6 +157,13 @@ static bool tee_alive(struct uni_target *t)
 	return inner->ops->alive(inner);
 }
 
+static int tee_lost(struct uni_target *t, struct uni_err *err)
+{
+	struct uni_target *inner = tee_of(t)->inner;
+
+	return inner->ops->lost != NULL ? inner->ops->lost(inner, err) : 0;
+}
+
 static void tee_detach(struct uni_target *t)
 {
 	struct tee *p = tee_of(t);
@@ -180,6 +187,7 @@ static const struct uni_target_ops tee_ops = {
 	.gmem = tee_gmem,
 	.info = tee_info,
 	.alive = tee_alive,
+	.lost = tee_lost,
 	.detach = tee_detach,
 };
 

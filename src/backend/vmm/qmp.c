@@ -405,70 +405,6 @@ int uni_qmp_name(struct uni_qmp *q, char *ret, size_t cap)
 	return rc;
 }
 
-#define GDB_LABEL "uniscope-gdb" /* -gdb and the monitor's own gdbserver use the label "gdb" */
-
-static int check_no_gdb(struct uni_qmp *q, struct uni_err *err)
-{
-	struct uni_qmp_message m;
-	bool has, has_ours;
-	int rc = send_command(q, "{\"execute\":\"query-chardev\"}\n", &m);
-
-	if (rc != 0)
-		return uni_err_set(err, (enum uni_errcode) - rc,
-			"qmp: QEMU does not list its character devices: %s", uni_strerror(rc));
-	has = uni_qmp_has_chardev(&m, "gdb");
-	has_ours = uni_qmp_has_chardev(&m, GDB_LABEL);
-	uni_qmp_message_free(&m);
-	if (has_ours)
-		return uni_err_set(err, UNI_EBUSY,
-			"qmp: another uniscope has switched this QEMU's gdb stub on: end that one "
-			"first");
-	if (has)
-		return uni_err_set(err, UNI_EBUSY,
-			"qmp: this QEMU has a gdb stub already: give its own address "
-			"(gdb:unix=PATH or gdb:tcp=HOST:PORT)");
-	return 0;
-}
-
-static int hand_over_fd(struct uni_qmp *q, int fd)
-{
-	static const char add[] =
-		"{\"execute\":\"chardev-add\",\"arguments\":{\"id\":\"" GDB_LABEL
-		"\",\"backend\":{\"type\":\"socket\",\"data\":{\"addr\":{\"type\":\"fd\",\"data\":"
-		"{\"str\":\"" GDB_LABEL "\"}},\"server\":false}}}}\n";
-	struct uni_qmp_message m;
-	int rc = command_with(q,
-		"{\"execute\":\"getfd\",\"arguments\":{\"fdname\":\"" GDB_LABEL "\"}}\n", fd, &m);
-
-	if (rc == 0) {
-		uni_qmp_message_free(&m);
-		rc = send_command(q, add, &m);
-	}
-	if (rc == 0)
-		uni_qmp_message_free(&m);
-	return rc;
-}
-
-int uni_qmp_gdb_on(struct uni_qmp *q, int fd, bool *runs_ret, struct uni_err *err)
-{
-	struct uni_qmp_message m;
-	int rc = check_no_gdb(q, err);
-
-	if (rc != 0)
-		return rc;
-	rc = uni_qmp_status(q, runs_ret, NULL, 0);
-	if (rc == 0)
-		rc = hand_over_fd(q, fd);
-	if (rc == 0)
-		rc = monitor_command(q, 0, "gdbserver chardev:" GDB_LABEL, &m);
-	if (rc == 0)
-		uni_qmp_message_free(&m);
-	if (rc != 0)
-		return uni_err_set(err, (enum uni_errcode) - rc,
-			"qmp: QEMU does not switch its gdb stub on: %s", uni_strerror(rc));
-	return 0;
-}
-
 int uni_qmp_gdb_off(struct uni_qmp *q)
 {
 	struct uni_qmp_message m;
@@ -477,4 +413,103 @@ int uni_qmp_gdb_off(struct uni_qmp *q)
 	if (rc == 0)
 		uni_qmp_message_free(&m);
 	return rc;
+}
+
+/*
+ * -gdb and the monitor's own gdbserver use the label "gdb". The second of ours is for a guest that
+ * somebody had paused before: it must stay so.
+ */
+#define GDB_LABEL	 "uniscope-gdb"
+#define GDB_PAUSED_LABEL "uniscope-gdb-paused"
+
+/* The profiler and its guardian were killed. The guest stands if that was while they held it. */
+static int clean_up_stub(struct uni_qmp *q, bool was_paused, struct uni_err *err)
+{
+	char status[32] = "";
+	bool runs = true;
+	int rc = uni_qmp_gdb_off(q);
+
+	if (rc == 0 && !was_paused)
+		rc = uni_qmp_status(q, &runs, status, sizeof(status));
+	/* In other states QEMU has stopped it by itself. */
+	if (rc == 0 && !runs && (strcmp(status, "paused") == 0 || strcmp(status, "debug") == 0))
+		rc = uni_qmp_cont(q);
+	if (rc != 0)
+		return uni_err_set(err, (enum uni_errcode) - rc,
+			"qmp: the gdb stub of a uniscope that was killed cannot be switched off: "
+			"%s",
+			uni_strerror(rc));
+	return 0;
+}
+
+static int check_no_gdb(struct uni_qmp *q, struct uni_err *err)
+{
+	enum uni_qmp_chardev ours, paused, gdb;
+	struct uni_qmp_message m;
+	int rc = send_command(q, "{\"execute\":\"query-chardev\"}\n", &m);
+
+	if (rc != 0)
+		return uni_err_set(err, (enum uni_errcode) - rc,
+			"qmp: QEMU does not list its character devices: %s", uni_strerror(rc));
+	gdb = uni_qmp_take_chardev(&m, "gdb");
+	ours = uni_qmp_take_chardev(&m, GDB_LABEL);
+	paused = uni_qmp_take_chardev(&m, GDB_PAUSED_LABEL);
+	uni_qmp_message_free(&m);
+	if (ours == UNI_QMP_CHARDEV_USED || paused == UNI_QMP_CHARDEV_USED)
+		return uni_err_set(err, UNI_EBUSY,
+			"qmp: another uniscope has switched this QEMU's gdb stub on: end that one "
+			"first");
+	if (gdb != UNI_QMP_CHARDEV_NONE)
+		return uni_err_set(err, UNI_EBUSY,
+			"qmp: this QEMU has a gdb stub already: give its own address "
+			"(gdb:unix=PATH or gdb:tcp=HOST:PORT)");
+	if (ours != UNI_QMP_CHARDEV_NONE || paused != UNI_QMP_CHARDEV_NONE)
+		return clean_up_stub(q, ours == UNI_QMP_CHARDEV_NONE, err);
+	return 0;
+}
+
+static int hand_over_fd(struct uni_qmp *q, int fd, const char *label)
+{
+	struct uni_qmp_message m;
+	char text[320];
+	int rc = command_with(q,
+		"{\"execute\":\"getfd\",\"arguments\":{\"fdname\":\"" GDB_LABEL "\"}}\n", fd, &m);
+
+	if (rc != 0)
+		return rc;
+	uni_qmp_message_free(&m);
+	(void)snprintf(text, sizeof(text),
+		"{\"execute\":\"chardev-add\",\"arguments\":{\"id\":\"%s\",\"backend\":{\"type\":"
+		"\"socket\",\"data\":{\"addr\":{\"type\":\"fd\",\"data\":{\"str\":\"" GDB_LABEL
+		"\"}},\"server\":false}}}}\n",
+		label);
+	rc = send_command(q, text, &m);
+	if (rc == 0)
+		uni_qmp_message_free(&m);
+	return rc;
+}
+
+int uni_qmp_gdb_on(struct uni_qmp *q, int fd, bool *runs_ret, struct uni_err *err)
+{
+	const char *label = GDB_PAUSED_LABEL;
+	struct uni_qmp_message m;
+	char line[64];
+	int rc = check_no_gdb(q, err);
+
+	if (rc != 0)
+		return rc;
+	rc = uni_qmp_status(q, runs_ret, NULL, 0);
+	if (rc == 0 && *runs_ret)
+		label = GDB_LABEL;
+	if (rc == 0)
+		rc = hand_over_fd(q, fd, label);
+	(void)snprintf(line, sizeof(line), "gdbserver chardev:%s", label);
+	if (rc == 0)
+		rc = monitor_command(q, 0, line, &m);
+	if (rc == 0)
+		uni_qmp_message_free(&m);
+	if (rc != 0)
+		return uni_err_set(err, (enum uni_errcode) - rc,
+			"qmp: QEMU does not switch its gdb stub on: %s", uni_strerror(rc));
+	return 0;
 }

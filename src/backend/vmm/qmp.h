@@ -56,8 +56,9 @@ int uni_qmp_cont(struct uni_qmp *q);
 
 /*
  * On: switches on a gdb stub that uses fd, one end of a pair; -UNI_EBUSY if the VMM has a stub. The
- * guest is stopped from now on; *runs_ret: it ran before. Off: the stub is gone; if it has stopped
- * the guest, the guest stays stopped.
+ * guest is stopped from now on; *runs_ret: it ran before. One of ours whose other end nobody holds
+ * is cleaned up first: that uniscope was killed together with its guardian. Off: the stub is gone;
+ * if it has stopped the guest, the guest stays stopped.
  */
 int uni_qmp_gdb_on(struct uni_qmp *q, int fd, bool *runs_ret, struct uni_err *err);
 int uni_qmp_gdb_off(struct uni_qmp *q);
@@ -100,8 +101,13 @@ int uni_qmp_take_gpa2hva(const struct uni_qmp_message *m, uint64_t *hva_ret);
 int uni_qmp_take_status(
 	const struct uni_qmp_message *m, bool *running_ret, char *status_ret, size_t cap);
 int uni_qmp_take_name(const struct uni_qmp_message *m, char *ret, size_t cap);
-/* Does the reply to query-chardev have a character device of that name? */
-bool uni_qmp_has_chardev(const struct uni_qmp_message *m, const char *label);
+/* What the reply to query-chardev says of the character device with that name. */
+enum uni_qmp_chardev {
+	UNI_QMP_CHARDEV_NONE,
+	UNI_QMP_CHARDEV_USED,
+	UNI_QMP_CHARDEV_LEFT, /* it is there, but nobody holds the other end any more */
+};
+enum uni_qmp_chardev uni_qmp_take_chardev(const struct uni_qmp_message *m, const char *label);
 int uni_qmp_take_event(const struct uni_qmp_message *m, struct uni_qmp_event *ret);
 int uni_qmp_take_cpu(const struct uni_qmp_message *m, struct uni_qmp_cpu *ret);
 

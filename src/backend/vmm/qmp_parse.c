@@ -121,19 +121,24 @@ int uni_qmp_take_name(const struct uni_qmp_message *m, char *ret, size_t cap)
 	return 0;
 }
 
-bool uni_qmp_has_chardev(const struct uni_qmp_message *m, const char *label)
+enum uni_qmp_chardev uni_qmp_take_chardev(const struct uni_qmp_message *m, const char *label)
 {
+	static const char left[] = "disconnected:";
 	const json_t *all = get_return(m), *one;
 	size_t i;
 
 	json_array_foreach(all, i, one)
 	{
 		const char *name = json_string_value(json_object_get(one, "label"));
+		const char *file = json_string_value(json_object_get(one, "filename"));
 
-		if (name != NULL && strcmp(name, label) == 0)
-			return true;
+		if (name == NULL || strcmp(name, label) != 0)
+			continue;
+		return file != NULL && strncmp(file, left, strlen(left)) == 0
+			       ? UNI_QMP_CHARDEV_LEFT
+			       : UNI_QMP_CHARDEV_USED;
 	}
-	return false;
+	return UNI_QMP_CHARDEV_NONE;
 }
 
 int uni_qmp_take_event(const struct uni_qmp_message *m, struct uni_qmp_event *ret)
