@@ -157,6 +157,22 @@ time.sleep(600)' "$mon" "$T/holds" &
 	[ $status -eq 0 ] && wait_for 60 as_before
 }
 
+# A signal has stopped QEMU. Clients that gave up wait in its queue, so each try sees another state.
+frozen() {
+	status=0
+	kill -STOP "$guest"
+	for words in "record -q -d 1 -o $T/f.uniscope $target" "stacks $target" "record -q -d 1 -o $T/f.uniscope $target"; do
+		begin=$(date +%s%N)
+		# shellcheck disable=SC2086 # words
+		"$U" $words >"$T/out" 2>&1
+		refused $? "$T/out" 1 "a signal has stopped the VMM, pid $guest: kill -CONT" || status=1
+		echo "$((($(date +%s%N) - begin) / 1000000)) ms"
+	done
+	[ "$way" != tcg ] || unreachable 'a signal has stopped the VMM' "$U" || status=1
+	kill -CONT "$guest"
+	[ $status -eq 0 ] && wait_for 60 as_before && recorded "$target"
+}
+
 # Only the operator who paused it resumes it.
 stays_paused() {
 	qmp stop && "$U" stacks "$target" | grep lab_entry && as_before false && qmp cont && as_before
@@ -246,6 +262,7 @@ for way in $(by_default tcg "$accels"); do
 	[ "$way" != tcg ] || check 'the same, if somebody else had paused the guest' stale_paused
 	check "a second uniscope under $way" second_uniscope
 	check "a guest that was paused stays so under $way" stays_paused
+	[ "$way" != tcg ] || check 'a VMM that a signal has stopped' frozen
 done
 [ -n "$guest" ] && check 'a monitor that another client holds' held "$(if [ "$way" = kvm ]; then echo "kvm:pid=$guest,via=stop"; else echo "$target"; fi)"
 check 'a monitor in a folder with a long path' far

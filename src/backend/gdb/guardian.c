@@ -11,7 +11,8 @@
 
 #include "base/clock.h"
 
-#define PATIENCE_S 10 /* for the child to connect, or to report the failure */
+/* For the child's report. It reports its own failures, such as a monitor's silence, earlier. */
+#define PATIENCE_S 60
 #define END_MS	   10000
 #define TAKEN	   1ull
 
@@ -84,6 +85,9 @@ static int receive_line(int sock, int *fd_ret, struct uni_err *err)
 	do {
 		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
 	} while (n < 0 && errno == EINTR);
+	if (n < 0 && errno == EAGAIN)
+		return uni_err_set(err, UNI_ETIMEDOUT,
+			"gdb: the guardian process has reached no gdb stub in %d s", PATIENCE_S);
 	if (n != (ssize_t)sizeof(theirs))
 		return uni_err_set(err, UNI_EIO, "gdb: the guardian process ended unexpectedly");
 	if (theirs.code != 0)

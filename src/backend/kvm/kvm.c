@@ -219,7 +219,6 @@ static struct uni_gmem *kvm_gmem(struct uni_target *t)
 static int kvm_blocked(struct uni_target *t, struct uni_err *err)
 {
 	struct uni_kvm *k = (struct uni_kvm *)t;
-	struct uni_target_info now;
 	int rc;
 
 	if (k->unprepared.code != 0) {
@@ -227,12 +226,7 @@ static int kvm_blocked(struct uni_target *t, struct uni_err *err)
 		return -err->code;
 	}
 	rc = uni_kvm_traced(k->pid, k->vcpu, k->nr, err);
-	if (rc == 0 && uni_vmm_describe(k->pid, &now) == 0 && now.stopped)
-		rc = uni_err_set(err, UNI_EBUSY,
-			"a signal has stopped the VMM, pid %d: kill -CONT %d "
-			"lets it run",
-			k->pid, k->pid);
-	return rc;
+	return rc != 0 ? rc : uni_vmm_check_runs(k->pid, err);
 }
 
 static void kvm_info(struct uni_target *t, struct uni_target_info *ret)

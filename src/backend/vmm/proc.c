@@ -214,6 +214,18 @@ static void read_status(int pid, struct uni_target_info *ret, int *parent_ret)
 	ret->ns_pid = last != NULL ? (int)strtol(last, NULL, 10) : 0;
 }
 
+int uni_vmm_check_runs(int pid, struct uni_err *err)
+{
+	struct uni_target_info now = { 0 };
+	int parent;
+
+	read_status(pid, &now, &parent);
+	if (!now.stopped)
+		return 0;
+	return uni_err_set(err, UNI_EBUSY,
+		"a signal has stopped the VMM, pid %d: kill -CONT %d lets it run", pid, pid);
+}
+
 /* Open files show more than the command line, which only has requests. */
 static void describe_kvm(const struct uni_vmm_cmdline *c, const struct uni_vmm_fds *fds, bool seen,
 	struct uni_target_info *ret)

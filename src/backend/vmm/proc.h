@@ -23,6 +23,9 @@
  */
 int uni_vmm_describe(int pid, struct uni_target_info *ret);
 
+/* Returns 0; or -UNI_EBUSY, and what to do: a signal or a debugger has stopped the process. */
+int uni_vmm_check_runs(int pid, struct uni_err *err);
+
 /*
  * Lists every visible VMM on this host, by rising pid. These are processes with a kvm-vm file, and
  * known VMM executables (a TCG guest has no such file). The caller frees *ret with free().

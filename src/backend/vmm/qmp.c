@@ -204,11 +204,21 @@ static int connect_to(const char *path, struct uni_err *err)
 	return -err->code;
 }
 
+/* A VMM that a signal has stopped accepts nobody: its waiting clients are no reason. */
+static int check_owner_runs(const struct uni_net_listener *l, struct uni_err *err)
+{
+	int pid = l->local ? uni_net_socket_owner(l->inode) : 0;
+
+	return pid != 0 ? uni_vmm_check_runs(pid, err) : 0;
+}
+
 static int held_by_another(const char *path, const struct uni_net_listener *l, struct uni_err *err)
 {
-	int pid = uni_net_client_owner(l);
+	int pid = uni_net_client_owner(l), rc = check_owner_runs(l, err);
 	char who[96] = "", comm[32];
 
+	if (rc != 0)
+		return rc;
 	uni_vmm_comm(pid, comm, sizeof(comm));
 	if (pid != 0)
 		(void)snprintf(who, sizeof(who), " (pid %d, %s)", pid, comm);
@@ -219,47 +229,53 @@ static int held_by_another(const char *path, const struct uni_net_listener *l, s
 }
 
 /* QEMU needs a moment to notice that a client left, so a client in the tables may be a past one. */
-static int wait_until_free(const char *path, bool *seen_ret, struct uni_err *err)
+static int wait_until_free(const char *path, struct uni_net_listener *ret, struct uni_err *err)
 {
 	uint64_t until_ns = uni_now_ns() + FREE_NS;
-	struct uni_net_listener l;
 
-	uni_net_find_unix(path, &l);
-	while (l.has_client) {
+	uni_net_find_unix(path, ret);
+	while (ret->has_client) {
 		if (uni_now_ns() >= until_ns)
-			return held_by_another(path, &l, err);
+			return held_by_another(path, ret, err);
 		(void)usleep(20000);
-		uni_net_find_unix(path, &l);
+		uni_net_find_unix(path, ret);
 	}
-	*seen_ret = l.local;
 	return 0;
 }
 
 int uni_qmp_check(const char *path, struct uni_err *err)
 {
 	int rc = uni_net_check_path(path, "the VMM's monitor", err);
-	bool seen;
+	struct uni_net_listener l;
 
-	return rc != 0 ? rc : wait_until_free(path, &seen, err);
+	if (rc == 0)
+		rc = wait_until_free(path, &l, err);
+	return rc != 0 ? rc : check_owner_runs(&l, err);
 }
 
 /*
- * If the monitor was `seen` to be free, no other client uses it. Otherwise, without a greeting,
+ * If the monitor was seen to be free, no other client uses it. Otherwise, without a greeting,
  * another client does.
  */
-static int negotiate_qmp(struct uni_qmp *q, const char *path, bool seen, struct uni_err *err)
+static int negotiate_qmp(struct uni_qmp *q, const char *path, const struct uni_net_listener *l,
+	struct uni_err *err)
 {
-	uint64_t until_ns = seen ? qmp_deadline(q) : uni_now_ns() + GREETING_NS;
+	uint64_t begin_ns = uni_now_ns();
 	struct uni_qmp_message m;
-	int rc = next_message(q, until_ns, &m);
+	int rc = next_message(q, begin_ns + GREETING_NS, &m);
 
-	if (rc == -UNI_ETIMEDOUT && seen)
+	if (rc == -UNI_ETIMEDOUT && l->local) {
+		if (check_owner_runs(l, err) != 0)
+			return -UNI_EBUSY;
+		rc = next_message(q, begin_ns + q->timeout_ms * UNI_NSEC_PER_MSEC, &m);
+	}
+	if (rc == -UNI_ETIMEDOUT && l->local)
 		return uni_err_set(err, UNI_EBUSY,
 			"qmp: no greeting from %s: is the VMM stopped, or has another client just "
 			"connected?",
 			path);
 	if (rc == -UNI_ETIMEDOUT)
-		return held_by_another(path, &(struct uni_net_listener){ 0 }, err);
+		return held_by_another(path, l, err);
 	if (rc == 0) {
 		uni_qmp_message_free(&m);
 		rc = m.kind == UNI_QMP_GREETING ? 0 : -UNI_EPROTO;
@@ -276,9 +292,9 @@ static int negotiate_qmp(struct uni_qmp *q, const char *path, bool seen, struct 
 int uni_qmp_open(const char *path, unsigned timeout_ms, struct uni_qmp **ret, struct uni_err *err)
 {
 	struct uni_err own = { 0 };
-	bool seen = false;
+	struct uni_net_listener l;
 	struct uni_qmp *q;
-	int rc = wait_until_free(path, &seen, err), fd;
+	int rc = wait_until_free(path, &l, err), fd;
 
 	if (rc != 0)
 		return rc;
@@ -292,7 +308,7 @@ int uni_qmp_open(const char *path, unsigned timeout_ms, struct uni_qmp **ret, st
 	}
 	q->fd = fd;
 	q->timeout_ms = timeout_ms != 0 ? timeout_ms : TIMEOUT_MS;
-	rc = negotiate_qmp(q, path, seen, err);
+	rc = negotiate_qmp(q, path, &l, err);
 	if (rc != 0)
 		uni_qmp_close(q);
 	else
