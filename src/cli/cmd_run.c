@@ -199,6 +199,8 @@ struct attempt {
 	bool booted;	      /* boot has the result */
 	bool qemu_left;	      /* QEMU could not even begin */
 	struct uni_err first; /* not told yet: why it was tried once more */
+	bool without_kvm;     /* as KVM could not run it, for this reason: */
+	struct uni_err in_kvm;
 };
 
 static bool may_try_tcg(const struct attempt *a)
@@ -350,8 +352,12 @@ static bool choose_next(struct attempt *a, struct uni_err *err)
 
 	if (may_try_tcg(a) && (accel_failed || (died && b->end == UNI_BOOT_INTERNAL))) {
 		uni_note("%s; trying once more without KVM (TCG)", err->msg);
+		a->without_kvm = true;
+		a->in_kvm = *err;
 		a->args.accel = "tcg";
 		a->args.accel_why = "KVM cannot run this guest";
+	} else if (a->without_kvm && !a->booted) {
+		return false; /* this QEMU has no TCG, on any machine */
 	} else if (a->args.machine != NULL && o.machine == NULL && !accel_failed &&
 		   (a->booted ? uni_boot_never_ran(b) : a->qemu_left)) {
 		if (!o.rec.quiet)
@@ -369,7 +375,7 @@ static bool choose_next(struct attempt *a, struct uni_err *err)
 /* Options of QEMU that add no device. */
 static bool adds_no_device(const char *option)
 {
-	static const char *const known[] = { "-S", "-s", "-accel", "-append", "-chardev", "-cpu",
+	static const char *const known[] = { "-s", "-accel", "-append", "-chardev", "-cpu",
 		"-d", "-D", "-gdb", "-icount", "-m", "-mon", "-monitor", "-name", "-no-reboot",
 		"-no-shutdown", "-pidfile", "-plugin", "-qmp", "-rtc", "-smp", "-trace", "-uuid" };
 
@@ -396,6 +402,14 @@ static void take_machine(char *const *extra)
 	}
 }
 
+/* uniscope starts QEMU with -S, too, and lets it run at once. */
+static bool wants_paused(char *const *extra)
+{
+	while (extra != NULL && *extra != NULL && strcmp(*extra, "-S") != 0)
+		extra++;
+	return extra != NULL && *extra != NULL;
+}
+
 /* microvm starts quickly, and has no PCI. Unknown options get the old machine. */
 static bool fits_microvm(const struct uni_image *image, char *const *extra)
 {
@@ -412,6 +426,16 @@ static bool fits_microvm(const struct uni_image *image, char *const *extra)
 			return false;
 	}
 	return true;
+}
+
+/* What happened to the guest says more than that there is no other way to run it. */
+static int tell_no_tcg(const struct attempt *a, struct uni_err *err)
+{
+	const struct uni_err own = *err;
+
+	*err = (struct uni_err){ 0 };
+	return uni_err_set(err, UNI_EGONE, "%s; and this QEMU cannot run it without KVM: %s",
+		a->in_kvm.msg, own.msg);
 }
 
 static int boot_until_recorded(
@@ -432,7 +456,7 @@ static int boot_until_recorded(
 	uni_signals_end(&signals);
 	if (rc != 0 && a->first.code != 0)
 		uni_note("%s; it was tried once more on q35", a->first.msg);
-	return rc;
+	return rc != 0 && a->without_kvm && !a->booted ? tell_no_tcg(a, err) : rc;
 }
 
 static int boot_with_qemu(const char *path, char **extra, struct uni_err *err)
@@ -463,6 +487,15 @@ static int boot_with_qemu(const char *path, char **extra, struct uni_err *err)
 		rc = uni_err_nomem(err);
 	if (rc != 0)
 		return rc;
+	if (o.symbols == NULL && uni_symbols_kind_of(path) != UNI_SYMBOLS_ELF)
+		return uni_err_set(err, UNI_EFORMAT,
+			"%s is no ELF image, so its functions have no names: give the ELF file "
+			"that it was made of with -e",
+			path);
+	if (wants_paused(extra))
+		return uni_err_set(err, UNI_EUSAGE,
+			"-S starts the guest paused, and there would be nothing to record: start "
+			"QEMU yourself, and take `uniscope record`");
 	o.rec.output = output;
 	if (o.exact != NULL)
 		return uni_exact_run(&(struct uni_exact_args){ .qemu = a.args,

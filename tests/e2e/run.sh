@@ -115,7 +115,7 @@ threads() { # all of them, so the guest is stopped
 echo 'this is no program' >text.elf
 for accel in ${ACCELS:-$accels}; do
 	check "demo under $accel" runs "$accel"
-	check "a text file under $accel" fails 'its last words: qemu' --accel "$accel" "$T/w/text.elf"
+	check "a text file under $accel" fails 'is no ELF image' --accel "$accel" "$T/w/text.elf"
 	check "/bin/true under $accel" fails 'its last words: qemu' --accel "$accel" /bin/true
 	check "a guest that crashes at once under $accel" crashes "$accel"
 	for v in waits-gcc-nofp waits-clang-nofp; do

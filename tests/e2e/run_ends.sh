@@ -67,6 +67,24 @@ kvm_refuses() {
 	refused $? "$T/out" 1 'its last words: .*initialize kvm' && [ ! -e no.uniscope ]
 }
 
+# A QEMU that has no TCG, or says so in words of its own.
+no_tcg() { # WORDS OF QEMU
+	cat >n.sh <<-END
+		#!/bin/sh
+		case \$* in
+		*'-accel tcg'*) echo "$1" >&2; echo tried >>tried; exit 1 ;;
+		*) exec qemu-system-x86_64 "\$@" ;;
+		esac
+	END
+	chmod +x n.sh
+	: >tried
+	timeout 120 "$U" run -d 1 --append e --qemu ./n.sh -o no.uniscope ends.elf >"$T/out" 2>&1
+	status=$?
+	cat "$T/out" tried
+	[ $status -eq 1 ] && [ "$(wc -l <tried)" -eq 1 ] && [ ! -e no.uniscope ] &&
+		tail -1 "$T/out" | grep -q 'run: the guest died .*not emulate an .*; and this QEMU cannot run it without KVM: '
+}
+
 # A QEMU whose microvm dies in its firmware.
 falls_back() {
 	firmware dies.bin '\056\017\001\036\100\377\017\013' # lidt %cs:0xff40; ud2
@@ -131,6 +149,14 @@ machine_of() { # WORDS OPTION...
 	cat "$T/out"
 	rm -rf m.uniscope
 	grep -q "on $words, console" "$T/out"
+}
+
+# One line, before anything is booted.
+refuses() { # STATUS WORDS OPTION...
+	wanted=$1 words=$2
+	shift 2
+	timeout 60 "$U" run -d 0.1 -o no.uniscope "$@" >"$T/out" 2>&1
+	refused $? "$T/out" "$wanted" "$words" && [ "$(wc -l <"$T/out")" -eq 1 ] && [ ! -e no.uniscope ]
 }
 
 sampled_32() {
@@ -297,6 +323,8 @@ if [ "$accels" = 'tcg kvm' ]; then
 		ends 'died after .*(unemulated+0x.*this KVM does not emulate an instruction' --accel kvm --append e ends.elf
 	check 'the same, tried without KVM' kvm_cannot
 	check 'KVM is refused' kvm_refuses
+	check 'the same, by a QEMU without TCG' no_tcg 'invalid accelerator tcg'
+	check 'the same, by a QEMU that says something else' no_tcg 'no way'
 else
 	skip 'an instruction that KVM does not emulate' '/dev/kvm cannot be used'
 fi
@@ -310,7 +338,9 @@ check 'microvm for an image that PVH boots' machine_of microvm ends.elf
 check 'microvm for an image of 32 bits that PVH boots' machine_of microvm ends-32.elf
 check 'which is sampled there' sampled_32
 check 'q35 with a PCI device' machine_of q35 ends.elf -- -device virtio-rng-pci
-check 'microvm with options that add no device' machine_of microvm ends.elf -- -S -accel tcg -name ends
+check 'microvm with options that add no device' machine_of microvm ends.elf -- -accel tcg -name ends
+check 'a paused start is refused' refuses 2 '-S starts the guest paused' ends.elf -- -name ends -S
+check 'an image that is no ELF file is refused before it is booted' refuses 1 'halt.bin is no ELF image.*with -e' halt.bin
 check 'the machine of the options for QEMU' machine_of pc ends.elf -- -machine pc,usb=off
 check 'microvm dies in its firmware' falls_back
 finish
