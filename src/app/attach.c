@@ -137,7 +137,7 @@ int uni_guest_hold(struct uni_guest *g, struct uni_pause *p, const struct uni_vc
 		(void)nanosleep(&nap, NULL);
 		rc = uni_pause_begin(p, g->t, set, regs_ret);
 	}
-	if (rc == -UNI_EAGAIN && g->t->ops->blocked != NULL) {
+	if ((rc == -UNI_EAGAIN || rc == -UNI_EIO) && g->t->ops->blocked != NULL) {
 		int busy = g->t->ops->blocked(g->t, err);
 
 		if (busy != 0)
@@ -417,9 +417,9 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 		uni_note_left_off(g->spec.text, g->t->nr_left_off,
 			g->t->nr_left_off + (unsigned)g->t->ops->nr_vcpus(g->t));
 	if (g->info.stopped)
-		uni_note("a signal has stopped the VMM, pid %d, and its guest with it: "
-			 "kill -CONT %d lets it run",
-			g->info.pid, g->info.pid);
+		uni_note("a signal has stopped %s %d%s: kill -CONT %d lets it run",
+			g->t->ops->files != NULL ? "process" : "the VMM, pid", g->info.pid,
+			g->t->ops->files != NULL ? "" : ", and its guest with it", g->info.pid);
 	if (g->info.why[0] == '\0')
 		(void)snprintf(g->info.why, sizeof(g->info.why), "%s", g->why);
 	uni_guest_note_missing(g);

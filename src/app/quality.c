@@ -195,6 +195,11 @@ bool uni_quality_few(char ret[UNI_QUALITY_TEXT], const struct uni_record_stats *
 	return true;
 }
 
+static bool is_process(const struct uni_target_info *info)
+{
+	return strcmp(info->vmm, "process") == 0 || strcmp(info->accel, "process") == 0;
+}
+
 /* A halted vCPU is sampled like any other: its time is below the function with the hlt. */
 static void put_states(struct uni_sink *out, const struct uni_recorded_guest *g,
 	const struct uni_sample_filter *shown)
@@ -209,7 +214,10 @@ static void put_states(struct uni_sink *out, const struct uni_recorded_guest *g,
 		const char *word, *meaning;
 	} rows[] = {
 		{ UNI_VCPU_HALTED, "halted",
-			"the vCPU waited for an interrupt, or its thread slept in the VMM" },
+			is_process(&g->meta->info)
+				? "the thread slept, or a signal or a debugger had stopped it"
+				: "the vCPU waited for an interrupt, or its thread slept in the "
+				  "VMM" },
 		{ UNI_VCPU_KVM, "kvm", "the host's KVM worked for the guest" },
 		{ UNI_VCPU_VMM, "vmm", "the vCPU's thread ran in the VMM" },
 		{ UNI_VCPU_STOLEN, "stolen",

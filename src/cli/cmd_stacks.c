@@ -289,12 +289,22 @@ static void print_line(const struct uni_place *p)
 		(void)printf(" (%s:%" PRIu32 ")", p->file, p->line);
 }
 
+/* The kernel below a process; where in it is not known. */
+static bool is_kernel(const struct uni_chain *c, size_t i)
+{
+	return (c->flags[i] & UNI_FRAME_KERNEL) != 0 && c->pc[i] == 0;
+}
+
 static void print_frame(const struct shot *shot, const struct uni_chain *c, size_t i)
 {
 	uint64_t pc = c->pc[i];
 	struct named n;
 	char text[UNI_TEXT_MAX];
 
+	if (is_kernel(c, i)) {
+		(void)printf("  #%-3zu %16s  [kernel]\n", i, "");
+		return;
+	}
 	look_up_frame(shot, c, i, &n);
 	for (size_t k = 0; o.naming.inlined && k + 1 < n.nr; k++) {
 		const char *name = n.place[k].function;
@@ -328,6 +338,8 @@ static const char *state_name(const struct shot *shot, const struct stack *k)
 	bool dead = (shot->g->t->ops->caps(shot->g->t) & UNI_CAP_DEAD) != 0;
 	unsigned state = k->regs->state;
 
+	if (shot->g->info.stopped)
+		return "stopped by a signal";
 	if (rest[0] != '\0' && (state == UNI_VCPU_RUNNING || (dead && state == UNI_VCPU_HALTED)))
 		return rest;
 	return uni_vcpu_state_name(state);
@@ -395,6 +407,13 @@ static void json_frame(
 	struct named n;
 	char text[UNI_TEXT_MAX];
 
+	if (is_kernel(c, i)) {
+		uni_json_object(j);
+		uni_json_kv(hex, j, "pc", c->pc[i]);
+		uni_json_kv(str, j, "name", "[kernel]");
+		uni_json_object_end(j);
+		return;
+	}
 	look_up_frame(shot, c, i, &n);
 	for (size_t k = 0; o.naming.inlined && k + 1 < n.nr; k++) {
 		uni_json_object(j);

@@ -107,8 +107,64 @@ asleep() {
 	end
 	sleep 1000 &
 	pid=$!
+	mkfifo "$T/hold"
 	"$U" record "proc:pid=$pid" -d 0.3 -o "$T/asleep.uniscope" 2>"$T/said" && cat "$T/said" &&
 		grep 'ran on a CPU too little for a sample, if at all: .uniscope stacks proc:pid=' "$T/said"
+}
+
+# Its chain begins where it was stopped, in a system call or not; another tracer does not hide it.
+stopped() {
+	[ "$(cat "/proc/$pid/comm")" = sleep ] || return 1
+	kill -STOP "$pid"
+	for _ in $(seq 600); do
+		grep -q '^State:	T' "/proc/$pid/status" && break
+		sleep 0.1
+	done
+	stops "$pid" && grep 'vCPU 0 (stopped by a signal)' "$T/stacks" &&
+		grep "a signal has stopped process $pid: kill -CONT" "$T/said" || return 1
+	"$U" record "proc:pid=$pid,via=stop" -q -d 0.3 -o "$T/asleep.uniscope" --overwrite &&
+		"$U" report "$T/asleep.uniscope" >"$T/report" && cat "$T/report" || return 1
+	grep 'halted .* 100.00 %: the thread slept, or a signal' "$T/report" || return 1
+	/usr/bin/python3 -c 'import ctypes, os, sys
+if ctypes.CDLL(None, use_errno=True).ptrace(0x4206, int(sys.argv[1]), None, None):
+    sys.exit(os.strerror(ctypes.get_errno()))
+print("traced", flush=True)
+sys.stdin.read()' "$pid" <"$T/hold" >"$T/traced" &
+	tracer=$!
+	exec 8>"$T/hold"
+	for _ in $(seq 600); do
+		grep -q traced "$T/traced" && break
+		sleep 0.1
+	done
+	stops "$pid"
+	status=$?
+	exec 8>&-
+	wait $tracer
+	return $status
+}
+
+# The innermost frame is the system call's, and no frame is at address 0.
+stops() { # PID
+	"$U" stacks "proc:pid=$1" >"$T/stacks" 2>"$T/said"
+	status=$?
+	cat "$T/said" "$T/stacks"
+	[ $status -eq 0 ] && grep '#0 .*nanosleep' "$T/stacks" && ! grep ' 0000000000000000 ' "$T/stacks"
+}
+
+# A thread in a system call: its innermost frame is the kernel, at no address.
+in_kernel() {
+	end
+	/usr/bin/python3 -c 'f = open("/dev/zero", "rb", buffering=0)
+b = bytearray(1 << 24)
+while True:
+    f.readinto(b)' &
+	pid=$!
+	for _ in $(seq 600); do
+		"$U" stacks "proc:pid=$pid" >"$T/stacks" || return 1
+		grep -q '#0 .*\[kernel\]' "$T/stacks" && break
+	done
+	head -5 "$T/stacks"
+	grep -q '#0 *\[kernel\]' "$T/stacks" && grep '#1 .*read' "$T/stacks" && ! grep ' 0000000000000000 ' "$T/stacks"
 }
 
 # An upgrade replaces libraries of running processes. The old file has its names, in `stacks` and for the observer of `record`.
@@ -513,6 +569,8 @@ check '--exits is refused' refused 'VM exits cannot be seen' --exits
 check '--method bpf is refused' refused 'is for kvm: targets' --method bpf
 check '--threads of a guest that has none' refused 'no model knows' --threads
 check 'a process that sleeps' asleep
+check 'one that a signal has stopped' stopped
+check 'one in a system call' in_kernel
 check 'a library that was replaced while it runs' deleted_library
 check 'processes without a program, and one without its first thread' ended
 check 'ls knows one by its tender' listed

@@ -113,6 +113,7 @@ static int look_at_process(int pid, struct uni_target_info *ret, struct uni_err 
 	if (uni_vmm_describe(pid, tender) == 0 && is_process(tender))
 		memcpy(ret, tender, sizeof(*ret));
 	ret->nr_vcpus = (uint32_t)nr;
+	ret->stopped = uni_proc_is_stopped(pid);
 	return 0;
 }
 
@@ -295,6 +296,18 @@ static int proc_snap(struct uni_target *base, const struct uni_vcpuset *set, str
 	return rc == -UNI_EPERM ? -UNI_EIO : rc;
 }
 
+static int proc_blocked(struct uni_target *base, struct uni_err *err)
+{
+	const struct uni_proc *p = proc_target(base);
+	int tracer = uni_proc_tracer(p);
+
+	if (tracer == 0)
+		return 0;
+	return uni_err_set(err, UNI_EBUSY,
+		"process %d is traced by process %d already, such as a debugger or strace", p->pid,
+		tracer);
+}
+
 static struct uni_gmem *proc_gmem(struct uni_target *base)
 {
 	return proc_target(base)->gmem;
@@ -372,6 +385,7 @@ const struct uni_target_ops uni_target_proc = {
 	.snap = proc_snap,
 	.release = proc_release,
 	.gmem = proc_gmem,
+	.blocked = proc_blocked,
 	.files = uni_proc_files,
 	.info = proc_info,
 	.alive = proc_alive,

@@ -58,6 +58,10 @@ bool uni_proc_is_kernel(int pid);
  */
 int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, struct uni_regs *ret);
 void uni_proc_let_go(struct uni_proc_thread *t);
+/* Has a signal stopped the process? */
+bool uni_proc_is_stopped(int pid);
+/* The process that traces one of its threads, if it is not us; 0: none. */
+int uni_proc_tracer(const struct uni_proc *p);
 /* Stops any thread, sleeping or not, without reading registers. Returns 0 also if it has ended. */
 int uni_proc_seize(struct uni_proc *p, struct uni_proc_thread *t);
 

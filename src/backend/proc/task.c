@@ -174,6 +174,20 @@ static bool is_ours(int tid)
 	return access(path, F_OK) == 0;
 }
 
+bool uni_proc_is_stopped(int pid)
+{
+	return state_of(pid, pid) == 'T';
+}
+
+int uni_proc_tracer(const struct uni_proc *p)
+{
+	int tracer = 0;
+
+	for (int i = 0; i < p->nr_threads && tracer == 0; i++)
+		tracer = tracer_of(p->thread[i].tid);
+	return tracer != 0 && !is_ours(tracer) ? tracer : 0;
+}
+
 /*
  * An earlier attempt may have told a thread to stop, without waiting for it; then it is still being
  * let go.
@@ -222,7 +236,8 @@ int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, struct uni_regs
 	char state = state_of(p->pid, t->tid);
 	struct uni_regs idle;
 	long call = 0;
-	bool sleeps = state == 'S' || state == 'D';
+	/* T: a signal or another tracer has stopped it. */
+	bool sleeps = state == 'S' || state == 'D' || state == 'T' || state == 't';
 	int rc;
 
 	memset(ret, 0, sizeof(*ret));
@@ -237,6 +252,11 @@ int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, struct uni_regs
 	}
 	ret->state = UNI_VCPU_UNKNOWN;
 	rc = stop_thread(t);
+	/* Somebody else traces it: two registers are known all the same. */
+	if (rc == -UNI_EPERM && sleeps && read_call(p, t->tid, &call, ret)) {
+		ret->state = UNI_VCPU_HALTED;
+		return 0;
+	}
 	if (rc == 0)
 		rc = uni_proc_ptrace_regs(t->tid, ret);
 	if (rc == 0)
