@@ -2,7 +2,9 @@
 /* Names of functions in debug data. */
 #include <dwarf.h>
 
+#include "base/text.h"
 #include "obj/debug_priv.h"
+#include "obj/demangle.h"
 
 #define NAME_LINKS_MAX 16
 #define SCOPES_MAX     64 /* namespaces, classes and blocks around a function */
@@ -39,6 +41,52 @@ static bool step_towards(struct uni_debug *d, Dwarf_Off offset, Dwarf_Die *die)
 	return false;
 }
 
+/*
+ * The linkage name of a function, or its name in the source. An instance refers to its function,
+ * and that to its declaration, which is in its class or namespace: die becomes the last one.
+ */
+static const char *follow_name(Dwarf_Die *die, bool *linkage_ret)
+{
+	const char *plain = NULL;
+
+	for (unsigned i = 0; i < NAME_LINKS_MAX; i++) {
+		const char *linkage = linkage_name(die);
+		Dwarf_Attribute a;
+		Dwarf_Die next;
+
+		*linkage_ret = linkage != NULL;
+		if (linkage != NULL)
+			return linkage;
+		if (plain == NULL && dwarf_attr(die, DW_AT_name, &a) != NULL)
+			plain = dwarf_formstring(&a);
+		if (dwarf_attr(die, DW_AT_abstract_origin, &a) == NULL &&
+			dwarf_attr(die, DW_AT_specification, &a) == NULL)
+			break;
+		if (dwarf_formref_die(&a, &next) == NULL)
+			break;
+		*die = next;
+	}
+	return plain;
+}
+
+/* A linkage name has the scopes around that function, too. */
+static void add_function_name(Dwarf_Die die, struct uni_strbuf *ret)
+{
+	char text[UNI_TEXT_MAX];
+	bool linkage;
+	const char *name = follow_name(&die, &linkage);
+
+	if (name == NULL)
+		return;
+	if (linkage && ret->len != 0) {
+		ret->len = 0;
+		ret->s[0] = '\0';
+	}
+	if (linkage && uni_demangle_scope(name, text, sizeof(text)))
+		name = text;
+	uni_strbuf_addf(ret, "%s::", name);
+}
+
 static void add_scope_name(Dwarf_Die *die, struct uni_strbuf *ret)
 {
 	const char *name = dwarf_diename(die);
@@ -52,13 +100,18 @@ static void add_scope_name(Dwarf_Die *die, struct uni_strbuf *ret)
 	case DW_TAG_union_type:
 		uni_strbuf_addf(ret, "%s::", name != NULL ? name : "(anonymous class)");
 		break;
+	case DW_TAG_subprogram:
+		add_function_name(*die, ret);
+		break;
 	default:
 		break;
 	}
 }
 
-/* The name in its namespaces and classes. Compilers give no linkage name to a function that no
- * other file sees, such as one of an anonymous namespace. */
+/*
+ * The name in its namespaces, classes and functions. Compilers give no linkage name to a function
+ * that no other file sees, such as one of an anonymous namespace, or of a function's own class.
+ */
 static void add_scopes(struct uni_debug *d, Dwarf_Die *die, struct uni_strbuf *ret)
 {
 	Dwarf_Off offset = dwarf_dieoffset(die);
@@ -75,29 +128,12 @@ static void add_scopes(struct uni_debug *d, Dwarf_Die *die, struct uni_strbuf *r
 
 const char *uni_debug_name(struct uni_debug *d, Dwarf_Die *die, struct uni_strbuf *scoped)
 {
-	Dwarf_Die named = { 0 };
-	const char *plain = NULL;
+	bool linkage;
+	const char *name = follow_name(die, &linkage);
 
-	for (unsigned i = 0; i < NAME_LINKS_MAX; i++) {
-		const char *linkage = linkage_name(die);
-		Dwarf_Attribute a;
-		Dwarf_Die next;
-
-		if (linkage != NULL)
-			return linkage;
-		if (plain == NULL && dwarf_attr(die, DW_AT_name, &a) != NULL)
-			plain = dwarf_formstring(&a);
-		named = *die; /* a declaration is in its class or namespace */
-		if (dwarf_attr(die, DW_AT_abstract_origin, &a) == NULL &&
-			dwarf_attr(die, DW_AT_specification, &a) == NULL)
-			break;
-		if (dwarf_formref_die(&a, &next) == NULL)
-			break;
-		*die = next;
-	}
-	if (plain == NULL)
-		return NULL;
-	add_scopes(d, &named, scoped);
-	uni_strbuf_adds(scoped, plain);
-	return uni_strbuf_failed(scoped) ? plain : scoped->s;
+	if (name == NULL || linkage)
+		return name;
+	add_scopes(d, die, scoped);
+	uni_strbuf_adds(scoped, name);
+	return uni_strbuf_failed(scoped) ? name : scoped->s;
 }

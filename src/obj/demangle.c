@@ -33,7 +33,7 @@ static void on_piece(const char *s, size_t len, void *ctx)
 	c->len += len;
 }
 
-static bool by_libiberty(const char *name, struct collect *c)
+static bool by_libiberty(const char *name, int options, struct collect *c)
 {
 	int ok;
 
@@ -42,7 +42,7 @@ static bool by_libiberty(const char *name, struct collect *c)
 	ok = rust_demangle_callback(name, DMGL_NO_OPTS, on_piece, c);
 	if (ok == 0 && name[0] == '_' && name[1] == 'Z') {
 		c->len = 0;
-		ok = cplus_demangle_v3_callback(name, DMGL_NO_OPTS, on_piece, c);
+		ok = cplus_demangle_v3_callback(name, options, on_piece, c);
 	}
 	return ok != 0 && c->len != 0;
 }
@@ -122,16 +122,26 @@ static bool by_ocaml(const char *name, struct collect *c)
 	return true;
 }
 
-bool uni_demangle(const char *name, char *ret, size_t cap)
+static bool demangle_with(const char *name, int options, char *ret, size_t cap)
 {
 	struct collect c;
 
 	c.len = 0;
 	c.calls = 0;
-	if (name[0] == '_' ? !by_libiberty(name, &c) : !by_ocaml(name, &c))
+	if (name[0] == '_' ? !by_libiberty(name, options, &c) : !by_ocaml(name, &c))
 		return false;
 	if (c.len >= cap)
 		return false;
 	(void)uni_text_clean(ret, cap, c.text, c.len);
 	return true;
+}
+
+bool uni_demangle(const char *name, char *ret, size_t cap)
+{
+	return demangle_with(name, DMGL_NO_OPTS, ret, cap);
+}
+
+bool uni_demangle_scope(const char *name, char *ret, size_t cap)
+{
+	return demangle_with(name, DMGL_PARAMS, ret, cap);
 }

@@ -12,6 +12,8 @@
  * is.
  */
 bool uni_demangle(const char *name, char *ret, size_t cap);
+/* As it stands in front of a class of that function: with its parameters. */
+bool uni_demangle_scope(const char *name, char *ret, size_t cap);
 /*
  * Is this linker's name that of an OCaml function without a name (camlMain.fun_787)? Only a line of
  * the source tells a reader which one it is.

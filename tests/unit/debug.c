@@ -90,6 +90,29 @@ static void expect_shown(const struct uni_place *p, const char *want)
 		assert_string_equal(p->function, want);
 }
 
+/* Classes and lambdas of a function: Clang numbers a lambda, and GCC does not. */
+static void check_local_scopes(const struct uni_image *img, const struct uni_symtab *s)
+{
+	struct uni_place p[UNI_INLINE_MAX];
+	char text[UNI_TEXT_MAX];
+	const char *shown;
+
+	assert_int_equal(uni_symtab_places(s, address(img, "spot_local"), p), 2);
+	expect_shown(&p[0], "store::count(int)::Local::go");
+	expect_shown(&p[1], "store::count");
+	assert_int_equal(uni_symtab_places(s, address(img, "spot_lambda"), p), 2);
+	shown = uni_demangle(p[0].function, text, sizeof(text)) ? text : p[0].function;
+	if (strcmp(shown, "store::count(int)::$_0::operator()") != 0)
+		assert_string_equal(shown, "store::count(int)::(anonymous class)::operator()");
+	assert_int_equal(uni_symtab_places(s, address(img, "spot_hidden"), p), 2);
+	/* Without a linkage name, GCC's function has no parameters. */
+	shown = uni_demangle(p[0].function, text, sizeof(text)) ? text : p[0].function;
+	if (strcmp(shown, "hide()::Local::go") != 0)
+		assert_string_equal(shown, "hide::Local::go");
+	assert_int_equal(uni_symtab_places(s, address(img, "spot_c"), p), 2);
+	expect_shown(&p[0], "count_all::Local::go");
+}
+
 /* A function without linkage name has its namespaces and classes from the debug data's tree. */
 static void inlined_names_have_their_scope(void **state)
 {
@@ -115,6 +138,7 @@ static void inlined_names_have_their_scope(void **state)
 		expect_shown(&p[1], "store::(anonymous namespace)::Box::open");
 		expect_shown(&p[2], "store::Shop::sell");
 		expect_shown(&p[3], "_start");
+		check_local_scopes(img, s);
 		uni_symtab_destroy(s);
 		uni_image_destroy(img);
 		seen++;
