@@ -5,6 +5,7 @@
 
 #include "annotate/code.h"
 #include "annotate/lines.h"
+#include "base/json.h"
 #include "base/sink.h"
 #include "recording/recording.h"
 
@@ -60,5 +61,9 @@ int uni_annotation_print(const struct uni_annotation *a, struct uni_lines *lines
 	const struct uni_annotation_text *opts, struct uni_sink *out);
 void uni_annotation_json(
 	const struct uni_annotation *a, struct uni_lines *lines, struct uni_sink *out);
+/* The same as a value, with the jumps drawn beside each instruction ("arrows"). False: out of
+ * memory. */
+bool uni_annotation_drawn(
+	const struct uni_annotation *a, struct uni_lines *lines, struct uni_json *j);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "annotate/annotation.h"
+#include "annotate/arrows.h"
 #include "base/json.h"
 
 #define LINE_MAX 1024
@@ -87,29 +88,58 @@ static void put_head(const struct uni_annotation *a, struct uni_json *j)
 		uni_json_kv(u64, j, "calls", a->calls);
 }
 
+static void put_annotation(const struct uni_annotation *a, struct uni_lines *lines,
+	const struct uni_arrows *arrows, struct uni_json *j)
+{
+	char drawn[UNI_ARROW_LANES + 3];
+
+	uni_json_object(j);
+	put_head(a, j);
+	uni_json_key(j, "instructions");
+	uni_json_array(j);
+	for (size_t i = 0; i < a->code.insns.nr; i++)
+		put_insn(a, &a->code.insns.v[i], j);
+	uni_json_array_end(j);
+	uni_json_key(j, "lines");
+	uni_json_array(j);
+	for (size_t i = 0; i < a->code.lines.nr; i++)
+		put_line(a, &a->code.lines.v[i], lines, j);
+	uni_json_array_end(j);
+	uni_json_key(j, "callees");
+	uni_json_array(j);
+	for (size_t i = 0; i < a->callees.nr; i++)
+		put_callee(&a->callees.v[i], j);
+	uni_json_array_end(j);
+	if (arrows != NULL) {
+		uni_json_key(j, "arrows");
+		uni_json_array(j);
+		for (size_t i = 0; i < a->code.insns.nr; i++) {
+			uni_arrows_text(arrows, i, drawn);
+			uni_json_str(j, drawn);
+		}
+		uni_json_array_end(j);
+	}
+	uni_json_object_end(j);
+}
+
 void uni_annotation_json(
 	const struct uni_annotation *a, struct uni_lines *lines, struct uni_sink *out)
 {
 	struct uni_json j;
 
 	uni_json_init(&j, out, true);
-	uni_json_object(&j);
-	put_head(a, &j);
-	uni_json_key(&j, "instructions");
-	uni_json_array(&j);
-	for (size_t i = 0; i < a->code.insns.nr; i++)
-		put_insn(a, &a->code.insns.v[i], &j);
-	uni_json_array_end(&j);
-	uni_json_key(&j, "lines");
-	uni_json_array(&j);
-	for (size_t i = 0; i < a->code.lines.nr; i++)
-		put_line(a, &a->code.lines.v[i], lines, &j);
-	uni_json_array_end(&j);
-	uni_json_key(&j, "callees");
-	uni_json_array(&j);
-	for (size_t i = 0; i < a->callees.nr; i++)
-		put_callee(&a->callees.v[i], &j);
-	uni_json_array_end(&j);
-	uni_json_object_end(&j);
+	put_annotation(a, lines, NULL, &j);
 	uni_sink_putc(out, '\n');
+}
+
+bool uni_annotation_drawn(
+	const struct uni_annotation *a, struct uni_lines *lines, struct uni_json *j)
+{
+	struct uni_arrows arrows = { 0 };
+	bool ok = uni_arrows_draw(&a->code, &arrows);
+
+	if (ok)
+		put_annotation(a, lines, &arrows, j);
+	uni_arrows_deinit(&arrows);
+	return ok;
 }

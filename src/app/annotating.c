@@ -47,16 +47,26 @@ static int choose_symbol(struct finder *f, const struct place *p, struct uni_err
 	return 0;
 }
 
+int uni_annotating_load(const char *path, const char *id, const struct uni_image_search *search,
+	struct uni_image **ret, struct uni_err *err)
+{
+	int rc = uni_image_load_from(path, search, ret, err);
+
+	if (rc != 0 || id[0] == '\0' || strcmp(uni_image_id(*ret), id) == 0)
+		return rc;
+	rc = uni_err_set(err, UNI_EMISMATCH,
+		"%s is another build than the one that was recorded (build-id %s, not %s)", path,
+		uni_image_id(*ret), id);
+	uni_image_destroy(uni_take(*ret));
+	return rc;
+}
+
 static int look_in_image(struct finder *f, const struct place *p, struct uni_err *err)
 {
 	const char *path = f->args->image != NULL ? f->args->image : p->path;
 	struct uni_err why = { 0 };
-	int rc = uni_image_load_from(path, &f->search, &f->x->image, &why);
+	int rc = uni_annotating_load(path, p->id, &f->search, &f->x->image, &why);
 
-	if (rc == 0 && p->id[0] != '\0' && strcmp(uni_image_id(f->x->image), p->id) != 0)
-		rc = uni_err_set(&why, UNI_EMISMATCH,
-			"%s is another build than the one that was recorded (build-id %s, not %s)",
-			path, uni_image_id(f->x->image), p->id);
 	if (rc == 0) {
 		f->loaded = true;
 		rc = choose_symbol(f, p, err);

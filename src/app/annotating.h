@@ -19,6 +19,9 @@ struct uni_annotating {
 	struct uni_annotation a;
 };
 
+/* The image that a session names: the build with this id ("": any). -UNI_EMISMATCH: another one. */
+int uni_annotating_load(const char *path, const char *id, const struct uni_image_search *search,
+	struct uni_image **ret, struct uni_err *err);
 /* Close it whenever this returned 0. */
 int uni_annotating_open(
 	struct uni_annotating_args *args, struct uni_annotating *ret, struct uni_err *err);

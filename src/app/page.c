@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "config.h"
 #include "app/call_profile.h"
+#include "app/page_code.h"
 #include "app/promises.h"
 #include "app/quality.h"
 #include "app/term.h"
@@ -30,6 +31,7 @@ struct report {
 	struct uni_timeline timeline;
 	struct uni_profile *diff;
 	bool has_source;
+	struct uni_page_code code;
 	const struct uni_opt_list *hide; /* NULL: nothing */
 };
 
@@ -175,7 +177,10 @@ static struct uni_page_input input_of(
 		.opts = opts,
 		.profile = r->diff != NULL ? r->diff : r->source.profile,
 		.timeline = r->calls != NULL ? &r->timeline : NULL,
-		.promises = r->model };
+		.promises = r->model,
+		.code = r->code.functions.v,
+		.nr_code = r->code.functions.nr,
+		.lines = r->code.lines };
 }
 
 static void note_left(const struct report *r, const struct uni_page_left *left)
@@ -289,6 +294,7 @@ static void hold_all(struct uni_source_args *args)
 
 static void report_deinit(struct report *r)
 {
+	uni_page_code_deinit(&r->code);
 	uni_profile_destroy(r->diff);
 	if (r->has_source)
 		uni_source_close(&r->source);
@@ -333,6 +339,9 @@ int uni_page_report(
 	struct report r, beside;
 	int rc;
 
+	if (page->code && page->before != NULL)
+		return uni_err_set(
+			err, UNI_EUSAGE, "--code is of one recording: not with --before");
 	if (page->before != NULL && page->beside != NULL)
 		return uni_err_set(err, UNI_EUSAGE,
 			"give one of --before (one picture of the difference) and --beside (two "
@@ -345,6 +354,10 @@ int uni_page_report(
 		hold_all(args);
 	hold_all(&other);
 	rc = page->before != NULL ? open_both(&r, page->before, err) : open_all(&r, err);
+	if (rc == 0 && page->code)
+		rc = uni_page_code_make(
+			&(struct uni_page_code_args){ .src = args, .source = &page->source },
+			&r.source, &r.code, err);
 	if (rc == 0 && page->beside != NULL)
 		rc = open_beside(&r, &beside, err);
 	if (rc == 0)

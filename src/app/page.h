@@ -8,9 +8,11 @@
 #include "page/page.h"
 
 struct uni_page_args {
-	const char *output;	  /* "-": standard output */
-	const char *before;	  /* a file to compare with, without times; or NULL */
-	struct uni_opt_list hide; /* globs of functions whose own time is left out at first */
+	const char *output;	    /* "-": standard output */
+	const char *before;	    /* a file to compare with, without times; or NULL */
+	struct uni_opt_list hide;   /* globs of functions whose own time is left out at first */
+	bool code;		    /* of the hottest functions, too */
+	struct uni_opt_list source; /* folders with source files for it */
 	/* a trace whose threads and promises are added to the others; or NULL */
 	const char *beside;
 };

@@ -16,6 +16,7 @@
 #include "app/term.h"
 #include "app/unknown.h"
 #include "format/export.h"
+#include "obj/disasm.h"
 #include "format/json/view.h"
 #include "profile/copy.h"
 #include "profile/exits.h"
@@ -89,6 +90,13 @@ static const struct uni_opt *list_report_options(void)
 		{ 0, "open", UNI_OPT_FLAG, &o.open, NULL,
 			"open the page of --html in a browser (default: NAME.html in this folder)",
 			NULL, NULL },
+		{ 0, "code", UNI_OPT_FLAG, &o.page.code, NULL,
+			"with --html: also source lines and instructions of the hottest functions, "
+			"with samples at each (docs/annotate.md)",
+			NULL, NULL },
+		{ 0, "source", UNI_OPT_LIST, &o.page.source, "DIR",
+			"with --code: look for source files here; may be given several times",
+			"FILE", NULL },
 		{ 0, "before", UNI_OPT_STR, &o.page.before, "FILE",
 			"with --html: show the difference from this older "
 			"session or import",
@@ -268,9 +276,11 @@ static int print_json(const struct uni_source *s, struct uni_err *err)
 	return uni_sink_close(out, err);
 }
 
-/* Another program can be started only before the rights go. */
+/* Another program can be started, and a library loaded, only before the rights go. */
 static void prepare_report(void)
 {
+	if (o.page.code)
+		uni_disasm_load();
 	if (!o.open)
 		return;
 	uni_browser_prepare(o.page.output);
@@ -335,6 +345,9 @@ static int run_report(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
 			"--hide leaves out time of functions, and --exits prints "
 			"VM exits: give one of them"));
+	if (o.page.code || o.page.source.items.nr != 0)
+		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
+			"--code and --source are for --html: `uniscope annotate`"));
 	if (o.page.beside != NULL)
 		return uni_exit_of(uni_err_set(err, UNI_EUSAGE, "--beside needs --html"));
 	if (o.page.before != NULL)

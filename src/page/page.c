@@ -132,9 +132,23 @@ static void describe_diff(struct uni_json *j, const struct page *p)
 	uni_json_object_end(j);
 }
 
-static void describe_page(struct uni_json *j, const struct page *p)
+static bool describe_code(struct uni_json *j, const struct page *p)
+{
+	bool ok = true;
+
+	uni_json_key(j, "code");
+	uni_json_array(j);
+	for (size_t i = 0; ok && i < p->in->nr_code; i++)
+		ok = uni_annotation_drawn(&p->in->code[i], p->in->lines, j);
+	uni_json_array_end(j);
+	return ok;
+}
+
+/* False: out of memory. */
+static bool describe_page(struct uni_json *j, const struct page *p)
 {
 	struct uni_part_tree_info samples = p->samples.samples;
+	bool ok = true;
 
 	/* A profile without times, which the caller owns. */
 	if (p->in->profile != NULL)
@@ -165,8 +179,11 @@ static void describe_page(struct uni_json *j, const struct page *p)
 	describe_calls(j, &p->calls);
 	if (p->in->promises != NULL)
 		uni_part_promises_describe(j, p->in->promises, &p->promises);
+	if (p->in->nr_code != 0)
+		ok = describe_code(j, p);
 	uni_blob_describe(&p->blob, j);
 	uni_json_object_end(j);
+	return ok;
 }
 
 /* For a profile without single samples: the value that ended at each node. */
@@ -220,7 +237,7 @@ static int put_data(const struct page *p, char id, struct uni_sink *out, struct 
 	rc = uni_sink_open_strbuf(&head, &mem);
 	if (rc == 0) {
 		uni_json_init(&j, mem, false);
-		describe_page(&j, p);
+		rc = describe_page(&j, p) ? 0 : -UNI_ENOMEM;
 	}
 	if (mem != NULL && uni_sink_close(mem, NULL) != 0)
 		rc = -UNI_ENOMEM;

@@ -6,6 +6,7 @@
 #ifndef UNI_PAGE_PAGE_H
 #define UNI_PAGE_PAGE_H
 
+#include "annotate/annotation.h"
 #include "base/err.h"
 #include "base/sink.h"
 #include "profile/build.h"
@@ -42,12 +43,15 @@ struct uni_page_input {
 	const char *quality;	 /* text: how good the recording is */
 	const char *const *hide; /* globs: functions whose own time is left out at first */
 	size_t nr_hide;
-	struct uni_recording *rec;	     /* its samples and exits, selected by opts */
-	const struct uni_build_opts *opts;   /* with rec */
-	uint64_t max_samples;		     /* 0: UNI_PAGE_SAMPLES_MAX */
-	struct uni_page_growing *growing;    /* instead of reading rec; only this */
-	const struct uni_profile *profile;   /* instead of rec: without times */
-	const struct uni_page_diff *diff;    /* of profile */
+	struct uni_recording *rec;	   /* its samples and exits, selected by opts */
+	const struct uni_build_opts *opts; /* with rec */
+	uint64_t max_samples;		   /* 0: UNI_PAGE_SAMPLES_MAX */
+	struct uni_page_growing *growing;  /* instead of reading rec; only this */
+	const struct uni_profile *profile; /* instead of rec: without times */
+	const struct uni_page_diff *diff;  /* of profile */
+	const struct uni_annotation *code; /* of nr_code functions, the hottest first */
+	size_t nr_code;
+	struct uni_lines *lines;	     /* with code */
 	const struct uni_timeline *timeline; /* read to its end */
 	struct uni_page_calls *calls;	     /* instead of it; only this */
 	const struct uni_promise_model *promises;

@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
 import browser
-import page_compared, page_hidden, page_looks
+import page_code, page_compared, page_hidden, page_looks
 
 T = pathlib.Path(sys.argv[1])
 number = 0
@@ -592,7 +592,8 @@ def damaged(b):
 
 
 with browser.Browser() as b:
-    for part in (plain, weights, threads, session, lambda b: page_hidden.check(b, T, same, ok, text), difference, lambda b: page_compared.check(b, T, sys.modules[__name__]), hostile, calls, moved, busy, mirage, in_doubt, look, lambda b: page_looks.check(b, T, sys.modules[__name__]), touch, narrow, paper, printed, damaged):
+    for part in (plain, weights, threads, session, lambda b: page_hidden.check(b, T, same, ok, text), difference, lambda b: page_compared.check(b, T, sys.modules[__name__]),
+                 lambda b: page_code.check(b, T, sys.modules[__name__], *sys.argv[2:4]), hostile, calls, moved, busy, mirage, in_doubt, look, lambda b: page_looks.check(b, T, sys.modules[__name__]), touch, narrow, paper, printed, damaged):
         try:
             part(b)
         except Exception as e:

@@ -67,4 +67,4 @@ EOF
 	echo "Bail out! report --html failed"
 	exit 1
 }
-python3 "$SRC/tests/e2e/page_browser.py" "$T"
+python3 "$SRC/tests/e2e/page_browser.py" "$T" "$U" "$MKSESSION"

@@ -124,7 +124,7 @@ def judged(b, T, go, same, skip):
         skip("looks: axe-core finds no violation", f"axe-core is not there: npm install --prefix {AXE.parent.parent.parent} axe-core")
         return
     axe = AXE.read_text()
-    for nr, page in enumerate(("s", "diff", "ring", "poor")):
+    for nr, page in enumerate(("s", "diff", "ring", "poor", "code")):
         b.open(f"file://{T}/{page}.html")
         b.run(axe + ";0")
         # By default each page is light or dark, and some are light and some dark.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // All about one function, beside every view: how much, who calls it, what it calls, where it ran.
 import { type App } from './app';
+import { codeOf } from './code';
 import { button, fill, h } from './dom';
 import { percent, value } from './text';
 import { holds } from './overview';
@@ -56,7 +57,7 @@ export class Card {
             this.list('Called by', callers, Math.max(total, 1e-9)),
             this.list('Calls', callees, Math.max(total, 1e-9)),
             ...this.places(func),
-            h('div', { class: 'bar' }, button('Callers & callees', 'Opens both sides', () => this.go('sandwich')),
+            h('div', { class: 'bar' }, codeOf(app, func).length > 0 && button('Code', 'Its source lines and instructions', () => this.go('code')), button('Callers & callees', 'Opens both sides', () => this.go('sandwich')),
                 button('Hide', 'Leaves out its own part, or gives it to its callers: each view says which', () => { app.state.hidden.add(func); app.state.path = []; app.tell('data'); })));
     }
 

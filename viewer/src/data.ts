@@ -20,6 +20,12 @@ export interface RecordedGuest {
 }
 // Two sides that were compared. sure: by frame of the samples, whether its function is known to take more (1) or less (-1).
 export interface DiffHead { before: string; after: string; verdict: string; sure: number[] }
+// A function with the samples at each instruction: `uniscope annotate --json`, and its jumps drawn.
+export interface CodeInsn { address: string; text: string; kind: string; self: number; below: number; line?: number; target?: string; callee?: string }
+export interface CodeHead {
+    function: string; image: string; self: number; total: number; all: number; skid: string; instructions: CodeInsn[];
+    lines: { file: string; line: number; inlined?: string; self: number; text?: string }[]; arrows: string[];
+}
 export interface Head {
     format: string; version: number; title: string; uniscope: string; quality: string;
     left_out?: number; // samples and exits
@@ -29,7 +35,7 @@ export interface Head {
     begin?: string; end?: string; realtime_offset?: string; aggregate?: boolean;
     recording?: { closed: boolean; frequency_hz: number; guests: RecordedGuest[] };
     guests?: GuestHead[]; samples?: TreeHead; exits?: TreeHead; calls?: CallsHead;
-    promises?: PromisesHead; diff?: DiffHead;
+    promises?: PromisesHead; diff?: DiffHead; code?: CodeHead[];
     columns: { name: string; nr: number; bytes: number }[];
 }
 

@@ -3,7 +3,7 @@ import { button, h } from './dom';
 
 const keys: [string, string][] = [
     ['W  S', 'zoom in and out (also the wheel)'], ['A  D', 'pan left and right (also drag)'], ['0', 'show all'],
-    ['arrows', 'frame to frame; in charts pan and scroll; in the strip and the heat map a mark, with Shift or Enter a range'], ['Enter', 'zoom into the frame, or the next match'], ['Page Up / Down', 'scroll'],
+    ['arrows', 'frame to frame; in charts pan and scroll; in the strip and the heat map a mark, with Shift or Enter a range'], ['Enter', 'zoom into the frame, or the next match; in code: to where a jump or call leads'], ['Page Up / Down', 'scroll'],
     ['/  Ctrl-F', 'search functions: a regular expression'], ['Ctrl-I', 'case matters, or not (in the search)'],
     ['1 ... 9', 'the views, in their order'], ['i', 'flame graph or icicle'], ['v', 'leaves first'], ['r', 'merge recursion'], ['x', 'of a difference: both sides, before, after, only before'],
     ['[  ]  ,', 'of a thread: who made it, what it became or who resolved it, what it waits for; b goes back'], ['z', 'timeline: all rows at once'], ['l', 'two traces: moved together, or each for itself'],

@@ -3,6 +3,7 @@ import { App, type State, type View } from './app';
 import { Breakdown } from './breakdown';
 import { Card } from './card';
 import { Chart } from './chart';
+import { Code } from './code';
 import { load, type Data } from './data';
 import { button, fill, h, select } from './dom';
 import { Exits } from './exits';
@@ -33,6 +34,7 @@ function tabs(app: App, tip: Tip): Tab[] {
     add(any, 'flame', 'Flame graph', () => new Flame(app, tip));
     add(any, 'functions', 'Functions', () => new Functions(app));
     add(any, 'sandwich', 'Callers & callees', () => new Sandwich(app, tip));
+    add((head.code?.length ?? 0) > 0, 'code', 'Source & assembly', () => new Code(app));
     add(timed, 'chart', 'Flame chart', () => new Chart(app, tip));
     add(timed, 'heat', 'Heat map', () => new Heat(app, tip));
     add(any, 'breakdown', 'Breakdown', () => new Breakdown(app, tip));
