@@ -130,10 +130,11 @@ static uint32_t due(struct uni_trace_sampler *of, uint32_t n, uint64_t ticks)
 }
 
 /*
- * Ticks that should have come since the last one and did not: interrupts were off, or the host ran
- * something else. The interrupted code had that time, so they count with this tick.
+ * How many ticks this one stands for. Some may not have come: interrupts were off, or the host ran
+ * something else. The interrupted code had that time. What is less than a period is kept for the
+ * next tick, so that late ticks do not hide the lost ones.
  */
-static uint64_t missed(struct uni_trace_sampler *of, uint32_t hz, uint64_t now)
+static uint64_t periods(struct uni_trace_sampler *of, uint32_t hz, uint64_t now)
 {
 	uint64_t rate = of->tick_hz ? of->tick_hz : hz, cycles = uni_trace_head.tsc_hz;
 	uint64_t since = now - of->last, period; /* before it, as far as was left out: very much */
@@ -141,9 +142,12 @@ static uint64_t missed(struct uni_trace_sampler *of, uint32_t hz, uint64_t now)
 
 	of->last = now;
 	if (!cycles || !known || since > cycles) /* more than a second: the guest stood */
-		return 0;
+		return 1;
 	period = cycles / rate;
-	return period && since >= 2 * period ? since / period - 1 : 0;
+	if (!period || since < period)
+		return 1;
+	of->last -= since % period;
+	return since / period;
 }
 
 void uni_sample_leave_out(uint64_t cycles)
@@ -181,7 +185,7 @@ void uni_sample_tick(const struct uni_sample_at *at)
 	now = uni_machine_time();
 	of = &own[uni_trace_this_cpu()->cpu];
 	of->ticks++;
-	weight = due(of, of->tick_hz / hz, 1 + missed(of, hz, now));
+	weight = due(of, of->tick_hz / hz, periods(of, hz, now));
 	if (weight)
 		take(at, of, weight, now);
 }

@@ -15,23 +15,27 @@
 #endif
 #include "uniscope/sample.h"
 #include "uniscope/trace.h"
+
+#include "machine.h"
 #ifdef CONFIG_LIBUNISCOPE_TRACE_PORT
 #include "uniscope/stream.h"
 #endif
 
-#define PIC1_MASK 0x21
-#define CASCADE	  0x04 /* the second interrupt controller's line on the first one */
-#define RTC_IRQ	  8
-#define RTC_INDEX 0x70
-#define RTC_DATA  0x71
-#define RTC_A	  0x0a /* its low half: the rate */
-#define RTC_B	  0x0b
-#define RTC_C	  0x0c /* has to be read after each tick */
-#define RTC_1024  6
-#define RTC_TICKS 0x40
-#define TICK_HZ	  1024
-#define HLT	  0xf4
-#define STACKS	  4 /* that are no thread's */
+#define PIC1_MASK  0x21
+#define CASCADE	   0x04 /* the second interrupt controller's line on the first one */
+#define RTC_IRQ	   8
+#define RTC_INDEX  0x70
+#define RTC_DATA   0x71
+#define RTC_A	   0x0a /* its low half: the rate */
+#define RTC_B	   0x0b
+#define RTC_C	   0x0c /* has to be read after each tick */
+#define RTC_SECOND 0x10 /* in it: a second has begun */
+#define NEAR	   32	/* seconds differ by no more than this part */
+#define RTC_1024   6
+#define RTC_TICKS  0x40
+#define TICK_HZ	   1024
+#define HLT	   0xf4
+#define STACKS	   4 /* that are no thread's */
 
 struct stack {
 	uint64_t low, high;
@@ -150,19 +154,40 @@ static void find_stack(struct uni_sample_at *at)
 	}
 }
 
+/*
+ * The time stamp counter's frequency: with it the sampler counts the ticks that did not come. The
+ * real-time clock sets a flag each second. Two seconds have to be equally long: the guest may
+ * stand.
+ */
+static void learn_frequency(uint8_t flags)
+{
+	static uint64_t at, last;
+	uint64_t now = uni_machine_time(), long_is = now - at;
+
+	if (!(flags & RTC_SECOND))
+		return;
+	if (last && long_is - last + last / NEAR < 2 * last / NEAR)
+		uni_trace_head.tsc_hz = (long_is + last) / 2;
+	last = at ? long_is : 0;
+	at = now;
+}
+
 static int tick(void *data)
 {
 	const struct uk_intctlr_event_irq_data *irq = data;
 	struct uni_sample_at at = { 0 };
+	uint8_t flags;
 
 	if (irq->irq != RTC_IRQ)
 		return UK_EVENT_NOT_HANDLED;
-	(void)rtc(RTC_C);
+	flags = rtc(RTC_C);
 	at.pc = irq->regs->rip;
 	at.sp = irq->regs->rsp;
 	at.fp = irq->regs->rbp;
 	at.idle = ((const uint8_t *)at.pc)[-1] == HLT;
 	find_stack(&at);
+	if (!uni_trace_head.tsc_hz)
+		learn_frequency(flags);
 	uni_sample_tick(&at);
 	port_poll();
 	return UK_EVENT_HANDLED; /* a tick wakes up no thread */
