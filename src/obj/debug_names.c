@@ -109,8 +109,8 @@ static void add_scope_name(Dwarf_Die *die, struct uni_strbuf *ret)
 }
 
 /*
- * The name in its namespaces, classes and functions. Compilers give no linkage name to a function
- * that no other file sees, such as one of an anonymous namespace, or of a function's own class.
+ * The name in its namespaces, classes and functions. A function that no other file sees has no
+ * linkage name, such as one of an anonymous namespace, or of a function's own class.
  */
 static void add_scopes(struct uni_debug *d, Dwarf_Die *die, struct uni_strbuf *ret)
 {

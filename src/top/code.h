@@ -17,8 +17,8 @@ struct uni_top_code {
 	size_t first;	       /* line at the top of the screen */
 };
 
-/* Of the selected function; if it is inlined, of the function that holds most of it. Close it
- * before the next one. An error leaves it closed. */
+/* Opens the code of the selected function; if it is inlined, of the function that holds most of it.
+ * Close it before the next one. An error leaves it closed. */
 int uni_top_code_open(struct uni_top_code *c, const struct uni_top_run *run, struct uni_err *err);
 void uni_top_code_close(struct uni_top_code *c); /* also of a zeroed one */
 /* With the samples of the window, as last shown. 0 or -UNI_ENOMEM. */

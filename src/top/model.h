@@ -98,7 +98,7 @@ int uni_top_select(struct uni_top *top, size_t row);
 int uni_top_select_frame(struct uni_top *top, uint32_t frame);
 int uni_top_select_name(struct uni_top *top, const char *name);
 
-/* Of the profile; UNI_NODE_NONE: it has no samples now. */
+/* A node of the profile; UNI_NODE_NONE: it has no samples now. */
 uint32_t uni_top_selected_frame(const struct uni_top *top);
 /* The chains that are shown, with their weights; fn's non-zero result ends it. Or -UNI_ENOMEM. */
 int uni_top_each(

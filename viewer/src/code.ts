@@ -8,7 +8,7 @@ import { count, percent } from './text';
 const rowPx = 20;
 const onPaper = 2000;
 
-// Of a function by its name, or where it is inlined.
+// Code of a function by its name, or where it is inlined.
 export function codeOf(app: App, func: number): CodeHead[] {
     const all = app.model.data.head.code ?? [], name = app.model.funcs.list[func]?.name.replace(/ \?$/, '') ?? '';
     const own = all.filter((c) => c.function === name);
