@@ -428,7 +428,7 @@ static bool fits_microvm(const struct uni_image *image, char *const *extra)
 	return true;
 }
 
-/* What happened to the guest says more than that there is no other way to run it. */
+/* Rather say how the guest ended than that there is no other way to run it. */
 static int tell_no_tcg(const struct attempt *a, struct uni_err *err)
 {
 	const struct uni_err own = *err;
