@@ -123,11 +123,16 @@ void uni_quality_method(char ret[UNI_QUALITY_METHOD], const struct uni_record_me
 	uni_quality_way(ret, m->method, m->counts, m->why);
 }
 
-bool uni_quality_elsewhere(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m,
-	const struct uni_record_stats *st)
+const char *uni_quality_image(const struct uni_record_meta *m)
 {
 	const char *slash = strrchr(m->image_path, '/');
-	const char *image = slash != NULL ? slash + 1 : m->image_path;
+
+	return slash != NULL ? slash + 1 : m->image_path;
+}
+
+static bool is_elsewhere(
+	char ret[UNI_QUALITY_METHOD], const char *image, const struct uni_record_stats *st)
+{
 	uint64_t all = st->inside + st->outside;
 	char share[64] = "none";
 
@@ -181,18 +186,27 @@ uint64_t uni_quality_count(const struct uni_record_stats *st, const struct uni_s
 	return counted;
 }
 
-bool uni_quality_few(char ret[UNI_QUALITY_TEXT], const struct uni_record_stats *st,
-	const struct uni_sample_filter *shown)
+enum uni_doubt uni_quality_doubt(char ret[UNI_QUALITY_METHOD], const char *image,
+	const struct uni_record_stats *st, const struct uni_sample_filter *shown)
 {
 	uint64_t nr = uni_quality_count(st, shown);
 
+	if (is_elsewhere(ret, image, st))
+		return UNI_DOUBT_NO_PROFILE;
+	if (nr == 0 && st->weight != 0 && st->state[UNI_VCPU_HALTED] == st->weight) {
+		(void)snprintf(ret, UNI_QUALITY_METHOD,
+			"no vCPU ran at any of the %" PRIu64
+			" samples: the guest waits for an interrupt, is paused, or has ended",
+			st->weight);
+		return UNI_DOUBT_NO_PROFILE;
+	}
 	if (nr == 0 || nr >= UNI_QUALITY_ENOUGH)
-		return false;
-	(void)snprintf(ret, UNI_QUALITY_TEXT,
+		return UNI_DOUBT_NONE;
+	(void)snprintf(ret, UNI_QUALITY_METHOD,
 		"only %" PRIu64 " sample%s to tell shares from: too few; record for longer, or "
 		"with a higher --frequency",
 		nr, nr == 1 ? "" : "s");
-	return true;
+	return UNI_DOUBT_TOO_FEW;
 }
 
 static bool is_process(const struct uni_target_info *info)
@@ -385,12 +399,16 @@ static void put_origin(struct uni_sink *out, const struct uni_record_meta *m)
 static void put_doubts(struct uni_sink *out, const struct uni_recorded_guest *g,
 	const struct uni_sample_filter *shown)
 {
-	char text[UNI_QUALITY_METHOD], few[UNI_QUALITY_TEXT];
+	static const char *const word[] = {
+		[UNI_DOUBT_NO_PROFILE] = "NO PROFILE",
+		[UNI_DOUBT_TOO_FEW] = "TOO FEW",
+	};
+	char text[UNI_QUALITY_METHOD];
+	enum uni_doubt doubt =
+		uni_quality_doubt(text, uni_quality_image(g->meta), g->stats, shown);
 
-	if (uni_quality_elsewhere(text, g->meta, g->stats))
-		uni_sink_printf(out, "NO PROFILE %s\n", text);
-	else if (uni_quality_few(few, g->stats, shown))
-		uni_sink_printf(out, "TOO FEW    %s\n", few);
+	if (doubt != UNI_DOUBT_NONE)
+		uni_sink_printf(out, "%-10s %s\n", word[doubt], text);
 }
 
 static void put_part(struct uni_sink *out, uint32_t number, uint64_t weight, uint64_t pauses,

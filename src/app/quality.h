@@ -23,17 +23,20 @@ void uni_quality_way(
 bool uni_quality_streamed(const struct uni_record_meta *m);
 /* Made by the guest: it pays the cost that the host pays otherwise. */
 bool uni_quality_inside(const struct uni_record_meta *m);
-/* Describes samples that are no profile of the image, all of them or all but a few, and what they
- * may be of. False: they are a profile. */
-bool uni_quality_elsewhere(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m,
-	const struct uni_record_stats *st);
+/* The image's name, for uni_quality_doubt(). */
+const char *uni_quality_image(const struct uni_record_meta *m);
+enum uni_doubt {
+	UNI_DOUBT_NONE,
+	/* All of them, or all but a few, are not of the image; or no vCPU ran. */
+	UNI_DOUBT_NO_PROFILE,
+	UNI_DOUBT_TOO_FEW,
+};
+/* Are the samples shown a profile of the image? If not, says in one line what they are. */
+enum uni_doubt uni_quality_doubt(char ret[UNI_QUALITY_METHOD], const char *image,
+	const struct uni_record_stats *st, const struct uni_sample_filter *shown);
 /* How many of the samples are shown. */
 uint64_t uni_quality_count(
 	const struct uni_record_stats *st, const struct uni_sample_filter *shown);
-/* Says that the samples shown are too few for their shares to mean something. False: they are
- * enough, or none. */
-bool uni_quality_few(char ret[UNI_QUALITY_TEXT], const struct uni_record_stats *st,
-	const struct uni_sample_filter *shown);
 /* Was the guest not stopped for any sample? */
 bool uni_quality_never_stopped(const struct uni_record_meta *m, const struct uni_record_stats *st);
 /* No samples were asked for (record --exits -F 0). */

@@ -290,11 +290,16 @@ static bool has_samples(const struct run *run)
 }
 
 /* For `run`, QEMU's monitor knows more. */
+static bool has_halted(const struct run *run, size_t i)
+{
+	return run->args->ended == NULL && run->job[i].halted_ns >= HALTED_NS;
+}
+
 static void say_halted(const struct run *run, size_t i)
 {
 	const char *of = run->part[i].name;
 
-	if (run->args->ended == NULL && run->job[i].halted_ns >= HALTED_NS)
+	if (has_halted(run, i))
 		uni_note("%s%sthe guest has halted for good: for the last %.1f s its interrupts "
 			 "were off, so that none wakes it",
 			of, of[0] != '\0' ? ": " : "", (double)run->job[i].halted_ns / 1e9);
@@ -321,7 +326,8 @@ static void summarize_guests(const struct run *run, const char *path)
 /* Printed even with --quiet: why there are no more samples, and which ones are no profile. */
 static void say_worst(const struct run *run)
 {
-	char elsewhere[UNI_QUALITY_METHOD];
+	const struct uni_sample_filter on_cpu = { .on_cpu = true };
+	char doubt[UNI_QUALITY_METHOD];
 	struct uni_target_info info;
 
 	for (size_t i = 0; i < run->nr; i++) {
@@ -330,8 +336,10 @@ static void say_worst(const struct run *run)
 		if (job->rc != 0)
 			continue;
 		job->t->ops->info(job->t, &info);
-		if (uni_quality_elsewhere(elsewhere, &run->part[i].meta, &job->stats))
-			uni_note("%s", elsewhere);
+		if (!has_halted(run, i) &&
+			uni_quality_doubt(doubt, uni_quality_image(&run->part[i].meta), &job->stats,
+				&on_cpu) == UNI_DOUBT_NO_PROFILE)
+			uni_note("%s", doubt);
 		say_halted(run, i);
 		/* `serve` shows the last line. */
 		if (job->end == UNI_END_GONE && info.ended[0] != '\0')

@@ -62,7 +62,7 @@ static void tell_samples(const char *of, const char *sep, const struct uni_recor
 	/* A guest that samples itself has rings for more CPUs than may run: see tell_cost(). */
 	uint32_t nr = st->silent < m->nr_vcpus ? m->nr_vcpus - st->silent : m->nr_vcpus;
 	const struct uni_sample_filter on_cpu = { .on_cpu = true };
-	char missed[96], elsewhere[UNI_QUALITY_METHOD];
+	char missed[96], text[UNI_QUALITY_METHOD];
 
 	if (uni_quality_streamed(m))
 		(void)snprintf(missed, sizeof(missed), "%" PRIu64 " lost", st->lost);
@@ -78,17 +78,15 @@ static void tell_samples(const char *of, const char *sep, const struct uni_recor
 			 "`uniscope stacks %s` "
 			 "shows where it waits",
 			of, sep, m->target);
-	if (uni_quality_elsewhere(elsewhere, m, st))
-		uni_note("%s%s%s", of, sep, elsewhere);
-	else if (uni_quality_few(elsewhere, st, &on_cpu))
-		uni_note("%s%s%s", of, sep, elsewhere);
+	if (uni_quality_doubt(text, uni_quality_image(m), st, &on_cpu) != UNI_DOUBT_NONE)
+		uni_note("%s%s%s", of, sep, text);
 	if (st->guessed != 0)
 		uni_note("%s%s%" PRIu64
 			 " chains (%.2f %%) have frames that were found by searching "
 			 "the stack, and may be wrong",
 			of, sep, st->guessed, uni_quality_share(st->guessed, st->weight));
-	if (uni_pace_limited(elsewhere, sizeof(elsewhere), m, st))
-		uni_note("%s%s%s", of, sep, elsewhere);
+	if (uni_pace_limited(text, sizeof(text), m, st))
+		uni_note("%s%s%s", of, sep, text);
 }
 
 static void tell_exits(const char *of, const char *sep, const struct uni_record_meta *m,

@@ -22,6 +22,7 @@ static void put_head(const struct uni_top *top, const struct uni_batch_opts *opt
 	struct uni_sink *out)
 {
 	char window[UNI_SAY_MAX], settings[UNI_SAY_MAX], end[UNI_SAY_MAX];
+	char doubt[UNI_QUALITY_METHOD];
 	struct uni_say_parts parts;
 
 	uni_say_window(window, sizeof(window), top);
@@ -39,6 +40,8 @@ static void put_head(const struct uni_top *top, const struct uni_batch_opts *opt
 		uni_sink_printf(out, "vCPU %-3" PRIu32 " ", at.vcpu);
 		put_parts(out, &parts, "  ");
 	}
+	if (uni_say_doubt(doubt, top))
+		uni_sink_printf(out, "NO PROFILE: %s\n", doubt);
 	uni_say_end(end, sizeof(end), top);
 	if (end[0] != '\0')
 		uni_sink_printf(out, "%s\n", end);
@@ -111,6 +114,7 @@ static void json_known(struct uni_json *j, const char *key, double v)
 static void json_quality(const struct uni_top *top, struct uni_json *j)
 {
 	const struct uni_top_quality *q = &top->quality;
+	char doubt[UNI_QUALITY_METHOD];
 
 	uni_json_key(j, "quality");
 	uni_json_object(j);
@@ -135,6 +139,11 @@ static void json_quality(const struct uni_top *top, struct uni_json *j)
 	json_known(j, "host_ns_per_sample", q->host_ns);
 	json_known(j, "guest_ns_per_sample", q->guest_ns);
 	uni_json_kv(double, j, "host_cpus", q->host_cpu);
+	uni_json_key(j, "no_profile");
+	if (uni_say_doubt(doubt, top))
+		uni_json_str(j, doubt);
+	else
+		uni_json_null(j);
 	uni_json_object_end(j);
 }
 

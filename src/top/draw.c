@@ -71,12 +71,14 @@ static int draw_head(const struct uni_ui *ui)
 {
 	const struct uni_top *top = &ui->run->top;
 	struct uni_say_parts parts;
-	char end[UNI_SAY_MAX];
+	char end[UNI_SAY_MAX], doubt[UNI_QUALITY_METHOD];
 	int row = 1, rows = uni_screen_rows();
 
 	draw_title(ui);
 	uni_say_quality(&parts, top);
 	row += draw_parts(row, rows >= 16 ? 2 : 1, &parts);
+	if (uni_say_doubt(doubt, top))
+		(void)draw_text(row++, 0, UNI_INK_BAD, doubt);
 	uni_say_end(end, sizeof(end), top);
 	if (end[0] != '\0')
 		(void)draw_text(row++, 0, UNI_INK_BAD, end);

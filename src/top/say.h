@@ -3,6 +3,7 @@
 #ifndef UNI_TOP_SAY_H
 #define UNI_TOP_SAY_H
 
+#include "app/quality.h"
 #include "top/model.h"
 
 #define UNI_SAY_MAX	  512
@@ -27,6 +28,8 @@ struct uni_say_parts {
 void uni_say_quality(struct uni_say_parts *ret, const struct uni_top *top);
 /* The parts of one vCPU: "busy 63.2 %", "idle 36.8 %", ... as far as known. */
 void uni_say_vcpu(struct uni_say_parts *ret, const struct uni_top_vcpu *v);
+/* Why what is shown is no profile of the image; since the start, whatever the window. */
+bool uni_say_doubt(char out[UNI_QUALITY_METHOD], const struct uni_top *top);
 /* Why it is over; "" while it runs. */
 void uni_say_end(char *out, size_t cap, const struct uni_top *top);
 

@@ -250,8 +250,12 @@ only_firmware() { # ACCEL
 		cat "$T/out"
 		return 1
 	}
+	"$U" top --batch -i 1 --count 1 --method pause -e ends.elf $target >"$T/top" 2>&1 &&
+		"$U" top --batch --json -i 1 --count 1 --method pause -e ends.elf $target >"$T/top.json" 2>&1
 	end_guest
-	cat "$T/out"
+	cat "$T/out" "$T/top"
+	grep -q '^NO PROFILE: none of .* the image: .*its firmware' "$T/top" &&
+		grep -q '"no_profile":"none of .*its firmware' "$T/top.json" || return 1
 	refused 0 "$T/out" 0 'none of the [0-9]* samples lies in ends.elf: the guest seems to run its firmware, at 0xff0' ||
 		return 1
 	"$U" report fw.uniscope >"$T/out" 2>&1
@@ -279,6 +283,22 @@ recorded_halted() { # ACCEL
 		"$U" record -q -d 3 --method pause --overwrite -o h.uniscope -e ends.elf $target >"$T/out" 2>&1
 		refused $? "$T/out" 0 'the guest has halted for good: for the last [0-9.]* s its interrupts were off' && break
 	done && end_guest
+}
+
+# By the kernel, which reads no flags. It is paused for good after its panic, and nothing of it runs.
+recorded_dead() {
+	end_guest
+	rm -f mon
+	qemu-system-x86_64 -M microvm -accel kvm -cpu host,-arch-capabilities -m 64 -nodefaults -display none -kernel ends.elf \
+		-append p -device pvpanic -no-reboot -no-shutdown -qmp unix:mon,server=on,wait=off >"$T/boot" 2>&1 &
+	guest=$!
+	wait_for 60 eval 'python3 "$SRC/tests/e2e/qmp.py" mon query-status {} 2>/dev/null | grep -q "running.: false"' || return 1
+	"$U" record -q -d 1 --method bpf --overwrite -o dead.uniscope -e ends.elf "kvm:pid=$guest" >"$T/out" 2>&1
+	refused $? "$T/out" 0 'no vCPU ran at any of the [0-9]* samples: the guest waits for an interrupt, is paused, or has ended' &&
+		"$U" report dead.uniscope 2>&1 | tee "$T/out" | grep '^NO PROFILE no vCPU ran at any'
+	status=$?
+	end_guest
+	return $status
 }
 
 mostly_elsewhere() { # ACCEL; which may find none at all, on a busy host
@@ -328,6 +348,7 @@ if [ "$accels" = 'tcg kvm' ]; then
 else
 	skip 'an instruction that KVM does not emulate' '/dev/kvm cannot be used'
 fi
+[ -n "$no_bpf" ] || check 'record by the kernel of a guest that has died' recorded_dead
 for accel in $accels; do
 	check "a triple fault at once under $accel" at_once "$accel"
 done
