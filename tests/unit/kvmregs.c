@@ -99,6 +99,23 @@ static void what_a_thread_does(void **state)
 	assert_int_equal(doing("", &fd), UNI_DOING_GONE);
 }
 
+static bool awake(const char *text)
+{
+	return uni_kvm_is_awake_parse(text, strlen(text));
+}
+
+static void who_is_awake(void **state)
+{
+	assert_true(awake("143 (qemu-system-x86) R 1 0 0\n"));
+	assert_false(awake("143 (qemu-system-x86) S 1 0 0\n"));
+	assert_false(awake("143 (a) R (b) S 1 0 0\n"));
+	assert_true(awake("143 (a) S (b) R 1 0 0\n"));
+	assert_false(awake("143 (qemu) "));
+	assert_false(awake("143 R"));
+	assert_false(awake(""));
+	assert_false(uni_kvm_is_awake(-1));
+}
+
 static void names_of_vcpu_threads(void **state)
 {
 	uint32_t n;
@@ -172,6 +189,7 @@ int main(void)
 		cmocka_unit_test(waiting_for_a_cpu_is_read),
 		cmocka_unit_test(system_registers),
 		cmocka_unit_test(what_a_thread_does),
+		cmocka_unit_test(who_is_awake),
 		cmocka_unit_test(names_of_vcpu_threads),
 		cmocka_unit_test(protected_guests_are_refused),
 	};

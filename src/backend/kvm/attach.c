@@ -102,8 +102,10 @@ static int make_room(struct uni_kvm *k, uint32_t nr, struct uni_err *err)
 	k->vcpu = p;
 	k->wait = (struct uni_hold **)(k->vcpu + nr);
 	k->room = bytes;
-	for (uint32_t i = 0; i < nr; i++)
-		k->vcpu[i].fd = k->vcpu[i].syscall_fd = k->vcpu[i].schedstat_fd = -1;
+	for (uint32_t i = 0; i < nr; i++) {
+		k->vcpu[i].fd = k->vcpu[i].syscall_fd = -1;
+		k->vcpu[i].stat_fd = k->vcpu[i].schedstat_fd = -1;
+	}
 	k->nr = nr;
 	return 0;
 }

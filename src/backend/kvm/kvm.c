@@ -116,6 +116,8 @@ static void kvm_detach(struct uni_target *t)
 			uni_kvm_sync_close(&k->vcpu[i].sync, k->keep_valid);
 		if (k->vcpu[i].syscall_fd >= 0)
 			(void)close(k->vcpu[i].syscall_fd);
+		if (k->vcpu[i].stat_fd >= 0)
+			(void)close(k->vcpu[i].stat_fd);
 		if (k->vcpu[i].schedstat_fd >= 0)
 			(void)close(k->vcpu[i].schedstat_fd);
 	}

@@ -50,6 +50,9 @@ static void prepare_vcpu(struct snap *s, uint32_t i)
 	if (v->hold.state != UNI_HOLD_FREE)
 		return; /* it is held, or was late last time and may have stopped by now */
 	v->doing = uni_kvm_doing(v->syscall_fd, &fd);
+	if ((v->doing == UNI_DOING_IN_RUN || v->doing == UNI_DOING_ELSE) &&
+		uni_kvm_is_awake(v->stat_fd))
+		v->doing = UNI_DOING_RUNNING;
 	if (v->doing != UNI_DOING_RUNNING && v->doing != UNI_DOING_IN_RUN)
 		return;
 	rc = uni_hold_seize(&v->hold);

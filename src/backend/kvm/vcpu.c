@@ -72,6 +72,22 @@ enum uni_kvm_doing uni_kvm_doing(int syscall_fd, int *fd_ret)
 	return n <= 0 ? UNI_DOING_GONE : uni_kvm_doing_parse(buf, (size_t)n, fd_ret);
 }
 
+/* "143 (name) R 1 0 ...": a name may have anything in it. */
+bool uni_kvm_is_awake_parse(const void *data, size_t size)
+{
+	const char *end = memrchr(data, ')', size);
+
+	return end != NULL && size - (size_t)(end - (const char *)data) > 2 && end[2] == 'R';
+}
+
+bool uni_kvm_is_awake(int stat_fd)
+{
+	char buf[512];
+	ssize_t n = stat_fd >= 0 ? pread(stat_fd, buf, sizeof(buf), 0) : -1;
+
+	return n > 0 && uni_kvm_is_awake_parse(buf, (size_t)n);
+}
+
 uint64_t uni_kvm_run_delay_parse(const void *data, size_t size)
 {
 	char text[24];
@@ -180,6 +196,7 @@ static void assign_thread(struct find *f, struct uni_kvm_vcpu *v, int tid, int s
 {
 	v->hold = (struct uni_hold){ .tid = tid };
 	v->syscall_fd = syscall_fd;
+	v->stat_fd = open_of_thread(f->pid, tid, "stat");
 	v->schedstat_fd = open_of_thread(f->pid, tid, "schedstat");
 	f->nr_found++;
 }

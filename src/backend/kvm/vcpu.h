@@ -27,6 +27,7 @@ struct uni_kvm_vcpu {
 	int fd;		/* in the VMM */
 	int syscall_fd; /* /proc/PID/task/TID/syscall; it stays with that thread, even if the number
 			   is reused */
+	int stat_fd;	      /* /proc/PID/task/TID/stat */
 	int schedstat_fd;     /* /proc/PID/task/TID/schedstat; -1: the kernel has none */
 	struct uni_hold hold; /* hold.tid 0: the thread is not known, or has ended */
 	struct uni_kvm_sync sync;
@@ -38,6 +39,13 @@ struct uni_kvm_vcpu {
 
 /* data: the file's text. Sets *fd_ret for IN_RUN. */
 enum uni_kvm_doing uni_kvm_doing_parse(const void *data, size_t size, int *fd_ret);
+
+/*
+ * Has a thread that seems to sleep been woken already? "syscall" takes it for asleep until it has
+ * got on a CPU's queue; so it does with a vCPU that we have just let go.
+ */
+bool uni_kvm_is_awake(int stat_fd);
+bool uni_kvm_is_awake_parse(const void *data, size_t size);
 /* Reads the file. One small system call, no allocation. */
 enum uni_kvm_doing uni_kvm_doing(int syscall_fd, int *fd_ret);
 
