@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,6 +12,7 @@
 #include "app/exact.h"
 #include "app/cmd.h"
 #include "app/qemu.h"
+#include "app/qemu_options.h"
 #include "app/quality.h"
 #include "app/record.h"
 #include "app/signals.h"
@@ -372,20 +372,6 @@ static bool choose_next(struct attempt *a, struct uni_err *err)
 	return true;
 }
 
-/* Options of QEMU that add no device. */
-static bool adds_no_device(const char *option)
-{
-	static const char *const known[] = { "-s", "-accel", "-append", "-chardev", "-cpu",
-		"-d", "-D", "-gdb", "-icount", "-m", "-mon", "-monitor", "-name", "-no-reboot",
-		"-no-shutdown", "-pidfile", "-plugin", "-qmp", "-rtc", "-smp", "-trace", "-uuid" };
-
-	for (size_t i = 0; i < uni_array_len(known); i++) {
-		if (strcmp(option, known[i]) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* "pc" of `-- -machine pc,usb=off`: QEMU takes the last one. */
 static void take_machine(char *const *extra)
 {
@@ -402,33 +388,7 @@ static void take_machine(char *const *extra)
 	}
 }
 
-/* uniscope starts QEMU with -S, too, and lets it run at once. */
-static bool wants_paused(char *const *extra)
-{
-	while (extra != NULL && *extra != NULL && strcmp(*extra, "-S") != 0)
-		extra++;
-	return extra != NULL && *extra != NULL;
-}
-
-/* microvm starts quickly, and has no PCI. Unknown options get the old machine. */
-static bool fits_microvm(const struct uni_image *image, char *const *extra)
-{
-	unsigned machine = image != NULL ? uni_image_machine(image) : EM_NONE;
-
-	if ((machine != EM_X86_64 && machine != EM_386) || !uni_image_is_pvh(image))
-		return false;
-	for (; extra != NULL && *extra != NULL; extra++) {
-		bool is_device = strcmp(*extra, "-device") == 0;
-
-		if ((*extra)[0] != '-' || strcmp(*extra, "-initrd") == 0 || adds_no_device(*extra))
-			continue;
-		if (!is_device || extra[1] == NULL || strncmp(extra[1], "isa-", 4) != 0)
-			return false;
-	}
-	return true;
-}
-
-/* Rather say how the guest ended than that there is no other way to run it. */
+/* How the guest died says more than that there is no other way to run it. */
 static int tell_no_tcg(const struct attempt *a, struct uni_err *err)
 {
 	const struct uni_err own = *err;
@@ -492,7 +452,7 @@ static int boot_with_qemu(const char *path, char **extra, struct uni_err *err)
 			"%s is no ELF image, so its functions have no names: give the ELF file "
 			"that it was made of with -e",
 			path);
-	if (wants_paused(extra))
+	if (uni_qemu_wants_paused(extra))
 		return uni_err_set(err, UNI_EUSAGE,
 			"-S starts the guest paused, and there would be nothing to record: start "
 			"QEMU yourself, and take `uniscope record`");
@@ -513,7 +473,7 @@ static int boot_with_qemu(const char *path, char **extra, struct uni_err *err)
 	(void)uni_image_load(path, &image, &unread);
 	take_machine(extra);
 	a.args.machine = o.machine;
-	if (o.machine == NULL && o.disk == NULL && fits_microvm(image, extra))
+	if (o.machine == NULL && o.disk == NULL && uni_qemu_fits_microvm(image, extra))
 		a.args.machine = "microvm";
 	rc = boot_until_recorded(&a, image, err);
 	uni_image_destroy(image);

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The meaning of the user's own options for QEMU (behind --) for `run`. */
+#ifndef UNI_APP_QEMU_OPTIONS_H
+#define UNI_APP_QEMU_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "obj/image.h"
+
+/* uniscope starts QEMU with -S, too, and lets it run at once. extra: up to a NULL; or NULL. */
+bool uni_qemu_wants_paused(char *const *extra);
+/* microvm starts quickly, and has no PCI. Unknown options get the old machine. */
+bool uni_qemu_fits_microvm(const struct uni_image *image, char *const *extra);
+
+#endif
