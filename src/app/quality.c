@@ -404,8 +404,7 @@ static void put_doubts(struct uni_sink *out, const struct uni_recorded_guest *g,
 		[UNI_DOUBT_TOO_FEW] = "TOO FEW",
 	};
 	char text[UNI_QUALITY_METHOD];
-	enum uni_doubt doubt =
-		uni_quality_doubt(text, uni_quality_image(g->meta), g->stats, shown);
+	enum uni_doubt doubt = uni_quality_doubt(text, uni_quality_image(g->meta), g->stats, shown);
 
 	if (doubt != UNI_DOUBT_NONE)
 		uni_sink_printf(out, "%-10s %s\n", word[doubt], text);

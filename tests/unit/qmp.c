@@ -241,9 +241,10 @@ static void monitor_join(struct monitor *m)
 
 static void devices(void **state)
 {
-	struct uni_qmp_message m = parse("{\"return\": [{\"label\": \"gdb\"}, {\"label\": 7}, 3,"
-					 "{\"label\": \"on\", \"filename\": \"unix:\"},"
-					 "{\"label\": \"off\", \"filename\": \"disconnected:fd:a\"}]}");
+	struct uni_qmp_message m =
+		parse("{\"return\": [{\"label\": \"gdb\"}, {\"label\": 7}, 3,"
+		      "{\"label\": \"on\", \"filename\": \"unix:\"},"
+		      "{\"label\": \"off\", \"filename\": \"disconnected:fd:a\"}]}");
 
 	assert_int_equal(uni_qmp_take_chardev(&m, "gdb"), UNI_QMP_CHARDEV_USED);
 	assert_int_equal(uni_qmp_take_chardev(&m, "gd"), UNI_QMP_CHARDEV_NONE);

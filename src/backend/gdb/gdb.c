@@ -371,7 +371,7 @@ static int gdb_lost(struct uni_target *base, struct uni_err *err)
 		return 0;
 	return uni_err_set(err, UNI_EIO,
 		"gdb: the guardian process (uni-guardian) was killed, so the guest must not be "
-		"stopped any more; the guest runs on, and what was collected until then is kept");
+		"stopped any more: it runs on, and what was collected is kept");
 }
 
 /* The CPU time of the vCPU's thread if the VMM has told it; otherwise of the whole process. */

@@ -27,7 +27,7 @@ struct uni_kvm_vcpu {
 	int fd;		/* in the VMM */
 	int syscall_fd; /* /proc/PID/task/TID/syscall; it stays with that thread, even if the number
 			   is reused */
-	int stat_fd;	      /* /proc/PID/task/TID/stat */
+	int stat_fd;	/* /proc/PID/task/TID/stat */
 	int schedstat_fd;     /* /proc/PID/task/TID/schedstat; -1: the kernel has none */
 	struct uni_hold hold; /* hold.tid 0: the thread is not known, or has ended */
 	struct uni_kvm_sync sync;

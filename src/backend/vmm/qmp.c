@@ -257,8 +257,8 @@ int uni_qmp_check(const char *path, struct uni_err *err)
  * If the monitor was seen to be free, no other client uses it. Otherwise, without a greeting,
  * another client does.
  */
-static int negotiate_qmp(struct uni_qmp *q, const char *path, const struct uni_net_listener *l,
-	struct uni_err *err)
+static int negotiate_qmp(
+	struct uni_qmp *q, const char *path, const struct uni_net_listener *l, struct uni_err *err)
 {
 	uint64_t begin_ns = uni_now_ns();
 	struct uni_qmp_message m;

@@ -101,7 +101,7 @@ int uni_qmp_take_gpa2hva(const struct uni_qmp_message *m, uint64_t *hva_ret);
 int uni_qmp_take_status(
 	const struct uni_qmp_message *m, bool *running_ret, char *status_ret, size_t cap);
 int uni_qmp_take_name(const struct uni_qmp_message *m, char *ret, size_t cap);
-/* The state, in the reply to query-chardev, of the character device with that name. */
+/* The character device with that name, by the reply to query-chardev. */
 enum uni_qmp_chardev {
 	UNI_QMP_CHARDEV_NONE,
 	UNI_QMP_CHARDEV_USED,
