@@ -45,6 +45,9 @@ enum uni_promise_event_kind {
 	UNI_PROMISE_SHOULD_RESOLVE = 16, /* which */
 	UNI_PROMISE_HIATUS = 17,	 /* enum uni_promise_why_idle */
 	UNI_PROMISE_RESUME = 18,
+	/* Written by the host at the end of a recording, of the guest's list of threads: */
+	UNI_PROMISE_WAITS_NOW = 19, /* which thread waits, for what, that one's name */
+	UNI_PROMISE_ALL_WAIT = 20,  /* all were told, but so many that wait for an unknown thing */
 };
 
 enum uni_promise_kind_of {

@@ -323,6 +323,8 @@ static bool tells_waits(const struct uni_promise_model *m)
 	for (size_t i = 0; i < m->waits.nr; i++) {
 		const struct uni_promise_wait *w = &m->waits.v[i];
 
+		if (w->listed)
+			continue;
 		if (m->begin_told || w->begin > m->begin || !m->all.v[w->waiter].told)
 			return true;
 	}
@@ -342,7 +344,10 @@ static void say_quality(const struct uni_promise_model *m)
 			m->gaps, plural_end(m->gaps), then);
 	if (!tells_waits(m) && m->runs.nr != 0)
 		uni_note("this trace does not tell who waits for whom (no event try_read or "
-			 "read_later): no wait, wake-up or lost wake-up can be seen in it");
+			 "read_later): %s",
+			m->waits.nr != 0 ? "it has waits of the guest's list of threads only, and "
+					   "no wake-ups"
+					 : "no wait, wake-up or lost wake-up can be seen in it");
 	if (m->backwards != 0)
 		uni_note("%" PRIu64 " event%s out of order", m->backwards,
 			m->backwards == 1 ? " was" : "s were");

@@ -21,6 +21,7 @@ const char *uni_promise_kind_name(unsigned kind)
 		[UNI_PE_SHOULD_RESOLVE] = "should_resolve",
 		[UNI_PE_HIATUS] = "hiatus",
 		[UNI_PE_RESUME] = "resume",
+		[UNI_PE_WAITS_NOW] = "waits_now",
 		[UNI_PE_LOST] = "lost",
 	};
 

@@ -36,7 +36,11 @@ enum uni_promise_kind {
 	UNI_PE_SHOULD_RESOLVE = 16, /* thread is meant to end */
 	UNI_PE_HIATUS = 17,	    /* nothing runs: value is enum uni_promise_hiatus */
 	UNI_PE_RESUME = 18,	    /* the end of that */
-	UNI_PE_LOST = 19,	    /* value events are missing before the next one of this CPU */
+	/* thread waits for other, called text, at the end; since when is not told */
+	UNI_PE_WAITS_NOW = 19,
+	UNI_PE_ALL_WAIT =
+		20,	  /* the last of these; value: threads that wait for something unknown */
+	UNI_PE_LOST = 21, /* value events are missing before the next one of this CPU */
 	UNI_PE_NR
 };
 

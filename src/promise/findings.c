@@ -27,9 +27,9 @@ static bool came_too_late(const struct uni_promise_model *m, const struct uni_pr
 {
 	const struct uni_promise *on = &m->all.v[w->on];
 
-	return w->ready == UNI_PROMISE_OPEN && (w->end == UNI_PROMISE_OPEN || w->after_end) &&
-	       on->fate == UNI_FATE_OPEN && on->nr_lonely != 0 && on->lonely <= w->begin &&
-	       !was_kept(on, w->waiter);
+	return w->ready == UNI_PROMISE_OPEN && !w->undated &&
+	       (w->end == UNI_PROMISE_OPEN || w->after_end) && on->fate == UNI_FATE_OPEN &&
+	       on->nr_lonely != 0 && on->lonely <= w->begin && !was_kept(on, w->waiter);
 }
 
 #define OLDER 4096 /* waits of one promise that are examined */

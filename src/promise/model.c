@@ -34,7 +34,7 @@ static void end_run(struct uni_promise_builder *b, struct uni_promise_cpu *c)
 	r = &b->m.runs.v[c->run];
 	r->end = b->now;
 	b->m.all.v[r->promise].run_ns += r->end - r->begin;
-	b->m.all.v[r->promise].last = b->now;
+	b->m.all.v[r->promise].last = b->m.all.v[r->promise].ran = b->now;
 	c->run = UNI_PROMISE_NONE;
 }
 
@@ -98,6 +98,15 @@ static uint32_t running_promise(const struct uni_promise_builder *b, uint32_t cp
 	uint32_t run = b->cpus[cpu].run;
 
 	return run == UNI_PROMISE_NONE ? UNI_PROMISE_NONE : b->m.runs.v[run].promise;
+}
+
+static bool has_cpu(const struct uni_promise_builder *b, uint32_t who)
+{
+	for (uint32_t i = 0; i < UNI_PROMISE_CPUS; i++) {
+		if (running_promise(b, i) == who)
+			return true;
+	}
+	return false;
 }
 
 static int add_edge(struct uni_promise_builder *b, uint32_t from, uint32_t to, uint8_t kind)
@@ -306,6 +315,35 @@ static int add_count(struct uni_promise_builder *b, const struct uni_promise_eve
 	return uni_promise_push(&b->m.counts, c) ? 0 : -UNI_ENOMEM;
 }
 
+/*
+ * A guest that tells of no waits still has a list of its threads. One that has run since has waited
+ * from then on. Its own events know better.
+ */
+static int waits_now(
+	struct uni_promise_builder *b, const struct uni_promise_event *e, uint32_t who, uint32_t on)
+{
+	const struct uni_promise *p = get_promise(b, who);
+	size_t nr = b->m.waits.nr;
+	struct uni_promise_wait *w;
+	int rc;
+
+	if (p == NULL || on == UNI_PROMISE_NONE || p->nr_open != 0 || p->fate != UNI_FATE_OPEN)
+		return 0;
+	if (b->m.all.v[on].label == 0 && e->text_len != 0 &&
+		uni_promise_text(b, e, &b->m.all.v[on].label) != 0)
+		return -UNI_ENOMEM;
+	rc = begin_wait(b, who, on);
+	if (rc != 0 || b->m.waits.nr == nr)
+		return rc;
+	w = &b->m.waits.v[nr];
+	p = &b->m.all.v[who];
+	w->listed = true;
+	w->undated = p->nr_runs == 0 || has_cpu(b, who);
+	if (!w->undated)
+		w->begin = p->ran;
+	return 0;
+}
+
 /* A signal after which no other promise runs at once. */
 static int notify_promise(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, uint32_t of)
 {
@@ -342,6 +380,10 @@ static int pause_event(struct uni_promise_builder *b, const struct uni_promise_e
 		return begin_pause(b, c, e->cpu, (uint8_t)e->value);
 	case UNI_PE_RESUME:
 		end_pause(b, c);
+		return 0;
+	case UNI_PE_ALL_WAIT:
+		b->m.end_told = true;
+		b->m.end_unnamed = (uint64_t)e->value;
 		return 0;
 	case UNI_PE_ALL_OPEN:
 		b->m.begin_told = true;
@@ -392,6 +434,8 @@ static int promise_event(struct uni_promise_builder *b, const struct uni_promise
 		return rc != 0 ? rc : add_edge(b, other, who, e->kind);
 	case UNI_PE_READ_LATER:
 		return begin_wait(b, who, other);
+	case UNI_PE_WAITS_NOW:
+		return waits_now(b, e, who, other);
 	case UNI_PE_NOTIFY:
 		return notify_promise(b, e->cpu, who, other);
 	case UNI_PE_SHOULD_RESOLVE:
@@ -449,7 +493,7 @@ int uni_promise_builder_add(struct uni_promise_builder *b, const struct uni_prom
 	if (uni_promise_builder_heard(b, event->cpu, b->now) != 0)
 		return -UNI_ENOMEM;
 	if (event->kind == UNI_PE_GC || event->kind == UNI_PE_ALL_OPEN ||
-		event->kind >= UNI_PE_HIATUS)
+		(event->kind >= UNI_PE_HIATUS && event->kind != UNI_PE_WAITS_NOW))
 		return pause_event(b, event);
 	if (uni_promise_know(b, event->thread, &named) != 0)
 		return -UNI_ENOMEM;

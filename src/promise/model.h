@@ -51,6 +51,7 @@ struct uni_promise {
 	uint32_t heir;
 	uint32_t label, failure; /* strings of the model, cleaned; 0 none */
 	uint32_t nr_runs, nr_waits;
+	uint64_t ran;		       /* end of the newest run that has ended */
 	uint32_t first_wait;	       /* its own, newest first, by `next` */
 	uint32_t nr_open;	       /* of these, that have not ended */
 	uint32_t waiters, last_waiter; /* of it, not ready, newest first, by `next_on` */
@@ -93,6 +94,8 @@ struct uni_promise_wait {
 	uint32_t cpu;	  /* of its next run, or of its end */
 	uint32_t depth;	  /* 1, and more if the waker had itself waited before it ran: its chain */
 	bool given_up;	  /* ended by something else: a timeout, another one of several */
+	bool listed;	  /* only the guest's list of threads at the end tells of it ... */
+	bool undated;	  /* ... and nothing tells since when */
 	bool after_end;	  /* its waiter had ended before, and did not run again after it */
 };
 
@@ -150,6 +153,8 @@ struct uni_promise_model {
 	uint64_t on_cpu_error;			      /* ns: its times and the others' differ so */
 	uint64_t begin, end;			      /* of the trace, ns */
 	uint64_t events, lost;			      /* lost: as far as known */
+	bool end_told;	       /* what the guest's list of threads says of the end is in it ... */
+	uint64_t end_unnamed;  /* ... but for threads that wait for something unknown */
 	bool begin_told;       /* promises that were open at the beginning are in it ... */
 	uint64_t begin_missed; /* ... except this number of changes */
 	bool lost_at_most;     /* each overwritten word counts as one there */

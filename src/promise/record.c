@@ -34,9 +34,11 @@ static bool event_fields(struct uni_promise_event *e, const uint64_t *words, uns
 		e->value = (int64_t)words[1];
 		return event_text(e, words + 2, nr - 2);
 	case UNI_PE_FAIL:
+	case UNI_PE_WAITS_NOW:
 		e->other = words[1];
 		return event_text(e, words + 2, nr - 2);
 	case UNI_PE_ALL_OPEN:
+	case UNI_PE_ALL_WAIT:
 		e->value = (int64_t)(words[0] & INT64_MAX);
 		return true;
 	case UNI_PE_OPEN_NOW:
@@ -57,7 +59,7 @@ bool uni_promise_of_record(uint16_t cls, const uint64_t *words, unsigned nr, uin
 	unsigned kind = cls - (unsigned)UNI_TRACE_CLASS_USER;
 
 	/* Every event has at least two words: its subject, and a last one. */
-	if (cls < UNI_TRACE_CLASS_USER || kind > UNI_PE_RESUME || nr < 2)
+	if (cls < UNI_TRACE_CLASS_USER || kind > UNI_PE_ALL_WAIT || nr < 2)
 		return false;
 	*ret = (struct uni_promise_event){ .time = time,
 		.cpu = cpu,
@@ -90,6 +92,7 @@ unsigned uni_promise_to_record(
 	switch (e->kind) {
 	case UNI_PE_HIATUS:
 	case UNI_PE_GC:
+	case UNI_PE_ALL_WAIT:
 		words[0] = (uint64_t)e->value;
 		return 2;
 	case UNI_PE_LABEL:
@@ -99,6 +102,7 @@ unsigned uni_promise_to_record(
 		words[1] = (uint64_t)e->value;
 		return put_text(e, words, 2);
 	case UNI_PE_FAIL:
+	case UNI_PE_WAITS_NOW:
 		return put_text(e, words, 2);
 	case UNI_PE_OPEN_NOW:
 	case UNI_PE_CREATE:

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/checked.h"
 #include "promise/query_priv.h"
 #include "promise/text.h"
 
@@ -363,7 +364,8 @@ static void nothing_found(struct uni_sink *out, const struct uni_promise_model *
 {
 	bool begin = uni_promise_begin_unknown(m), missing = m->lost != 0 || m->gaps != 0;
 
-	uni_sink_puts(out, begin || missing ? "no finding in what is known\n" : "no finding\n");
+	uni_sink_puts(out, begin || missing || m->end_unnamed != 0 ? "no finding in what is known\n"
+								   : "no finding\n");
 	if (begin && m->begin_told)
 		uni_sink_printf(out,
 			"    not known: %" PRIu64 " waits of what was open when the trace began\n",
@@ -375,6 +377,13 @@ static void nothing_found(struct uni_sink *out, const struct uni_promise_model *
 		uni_sink_puts(out,
 			"    not known: what waited already when the trace began, and for what\n"
 			"    (`uniscope stacks --threads` shows where threads wait now)\n");
+	if (m->end_unnamed != 0)
+		uni_sink_printf(out,
+			"    not known: what %" PRIu64 " thread%s for at the end of the trace\n",
+			m->end_unnamed, m->end_unnamed == 1 ? " waits" : "s wait");
+	if (!m->end_told && m->waits.nr == 0)
+		uni_sink_puts(
+			out, "    not known: what waits at the end: the trace tells of no waits\n");
 	if (missing)
 		uni_sink_puts(out, "    not known: what the missing events told\n");
 }
@@ -385,27 +394,43 @@ static bool is_still_waiting(const struct uni_promise_model *m, const struct uni
 	       m->all.v[w->waiter].fate == UNI_FATE_OPEN;
 }
 
+/* It is not known how long an undated one has waited: these come last. */
+static bool is_longer(const struct uni_promise_wait *a, const struct uni_promise_wait *b)
+{
+	return a->undated != b->undated ? b->undated : a->begin < b->begin;
+}
+
 /* Two threads that hold each other's locks look like two that serve: nothing tells who holds what.
  * So this is no finding, and may be the cause of a hang. */
 static void tell_waiting(struct uni_sink *out, const struct uni_promise_model *m)
 {
+	const struct uni_promise_wait *first[WAITING];
 	char a[24], n1[NAME], n2[NAME];
 	size_t nr = 0;
 
 	for (size_t i = 0; i < m->waits.nr; i++) {
 		const struct uni_promise_wait *w = &m->waits.v[i];
+		size_t at = uni_min(nr, (size_t)WAITING);
 
-		if (!is_still_waiting(m, w) || nr++ >= WAITING)
+		if (!is_still_waiting(m, w))
 			continue;
-		if (nr == 1)
-			uni_sink_puts(out,
-				"\nstill waiting when the trace ended, the longest first "
-				"(a server's threads do so, too)\n");
-		uni_sink_printf(out, "    %-10s  %s waits for %s\n",
-			format_since(m, w->waiter, w->begin, a),
-			uni_promise_name(m, w->waiter, n1, sizeof(n1)),
-			uni_promise_name(m, w->on, n2, sizeof(n2)));
+		for (; at != 0 && is_longer(w, first[at - 1]); at--) {
+			if (at < WAITING)
+				first[at] = first[at - 1];
+		}
+		if (at < WAITING)
+			first[at] = w;
+		nr++;
 	}
+	if (nr != 0)
+		uni_sink_puts(out, "\nstill waiting when the trace ended, the longest first "
+				   "(a server's threads do so, too)\n");
+	for (size_t i = 0; i < uni_min(nr, (size_t)WAITING); i++)
+		uni_sink_printf(out, "    %-10s  %s waits for %s\n",
+			first[i]->undated ? "not known"
+					  : format_since(m, first[i]->waiter, first[i]->begin, a),
+			uni_promise_name(m, first[i]->waiter, n1, sizeof(n1)),
+			uni_promise_name(m, first[i]->on, n2, sizeof(n2)));
 	if (nr > WAITING)
 		uni_sink_printf(out, "    and %zu more\n", nr - WAITING);
 }

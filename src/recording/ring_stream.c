@@ -216,10 +216,10 @@ int uni_tstream_state(struct uni_tstream *t, const uint64_t *words, size_t nr)
 
 /* Comes before everything that the guest writes after this moment, so that later overwrites are
  * noticed. */
-static void put_state(struct uni_tstream *t)
+static void put_state(struct uni_tstream *t, const struct uni_trace_sub *mark)
 {
 	struct stream *st = &t->stream[0], before = *st;
-	const uint64_t time = st->mark.ts_begin, end = st->mark.words_before;
+	const uint64_t time = mark->ts_begin, end = mark->words_before;
 	uint64_t left = 0;
 	struct {
 		struct uni_trace_sub head;
@@ -231,7 +231,7 @@ static void put_state(struct uni_tstream *t)
 	for (size_t at = 0; p != NULL && at < t->state.nr; at += 1 + (size_t)t->state.v[at]) {
 		size_t nr = (size_t)t->state.v[at];
 
-		p->head = st->mark;
+		p->head = *mark;
 		p->head.words_before = end - uni_min(end, left);
 		left -= nr;
 		memcpy(p->words, &t->state.v[at + 1], nr * 8);
@@ -254,7 +254,7 @@ static void write_mark(struct uni_tstream *t, uint32_t cpu)
 	put_mark(t, cpu, &t->stream[cpu].mark);
 	t->stream[cpu].has_mark = false;
 	if (cpu == 0 && t->state.nr != 0)
-		put_state(t);
+		put_state(t, &t->stream[0].mark);
 }
 
 void uni_tstream_destroy(struct uni_tstream *t)
@@ -304,6 +304,22 @@ void uni_tstream_end(struct uni_tstream *t, uint32_t cpu, uint64_t guest_lost,
 		write_mark(t, cpu);
 	}
 	put_mark(t, cpu, &mark);
+}
+
+void uni_tstream_last(struct uni_tstream *t)
+{
+	struct stream *st = &t->stream[0];
+	struct uni_trace_sub mark = { .begin_seq = st->state.guest_seq + 1,
+		.end_seq = st->state.guest_seq + 1,
+		.words_before = st->state.next_words,
+		.extra_before = st->state.next_extra,
+		.extra_after = st->state.next_extra,
+		.lost = st->state.base_lost + st->state.lost };
+
+	for (uint32_t i = 0; i < t->info.nr_cpus; i++)
+		mark.ts_begin = uni_max(mark.ts_begin, t->stream[i].state.end);
+	if (t->state.nr != 0 && st->size != 0)
+		put_state(t, &mark);
 }
 
 void uni_tstream_stats(const struct uni_tstream *t, uint32_t cpu, struct uni_record_trace_cpu *ret)

@@ -31,6 +31,9 @@ void uni_tstream_begin(struct uni_tstream *t, uint32_t cpu, uint64_t now, uint64
  * -UNI_ENOMEM.
  */
 int uni_tstream_state(struct uni_tstream *t, const uint64_t *words, size_t nr);
+/* The same at the end: they get the time of the newest record. After uni_tstream_end() of all
+ * CPUs. */
+void uni_tstream_last(struct uni_tstream *t);
 
 /* Appends one sub-buffer, as uni_ring_packet_fn gets it (arg is the stream). If the disk is full,
  * the sub-buffer counts as lost, and the first such failure is kept. Always returns 0. */

@@ -179,6 +179,11 @@ int uni_topen_put(const struct uni_topen *o, struct uni_tstream *out)
 	return rc;
 }
 
+static bool is_waiting(const struct uni_guest_thread *t)
+{
+	return t->state == UNI_THREAD_BLOCKED || t->state == UNI_THREAD_WAITING;
+}
+
 /* The list does not tell the type of an object that a thread waits for. It is known before the wait
  * begins. */
 static void put_thread(
@@ -191,7 +196,7 @@ static void put_thread(
 	char name[NAME_BYTES] = "";
 
 	put_promise(p, UNI_PROMISE_OPEN_NOW, made, 3);
-	if (t->wait_on == 0 || (t->state != UNI_THREAD_BLOCKED && t->state != UNI_THREAD_WAITING))
+	if (t->wait_on == 0 || !is_waiting(t))
 		return;
 	put_promise(p, UNI_PROMISE_OPEN_NOW, on, 3);
 	namer->waits_for(namer->ctx, t, name, sizeof(name));
@@ -201,9 +206,26 @@ static void put_thread(
 	put_promise(p, UNI_PROMISE_READ_LATER, wait, 3);
 }
 
-int uni_topen_put_threads(const struct uni_thread_list *list, const struct uni_ring_info *info,
-	const struct uni_topen_namer *namer, struct uni_tstream *out)
+static void put_wait_now(
+	struct part *p, const struct uni_guest_thread *t, const struct uni_topen_namer *namer)
 {
+	uint64_t words[2 + NAME_BYTES / 8] = { t->object, t->wait_on };
+	char name[NAME_BYTES] = "";
+
+	if (t->wait_on == 0 || !is_waiting(t))
+		return;
+	namer->waits_for(namer->ctx, t, name, sizeof(name));
+	memcpy(words + 2, name, sizeof(name));
+	put_promise(p, UNI_PROMISE_WAITS_NOW, words, sizeof(words) / sizeof(words[0]));
+}
+
+static int put_each_thread(const struct uni_thread_list *list, const struct uni_ring_info *info,
+	const struct uni_topen_namer *namer, struct uni_tstream *out,
+	void (*put)(struct part *p, const struct uni_guest_thread *t,
+		const struct uni_topen_namer *namer),
+	bool end)
+{
+	uint64_t unnamed[2] = { 0 };
 	struct part *p;
 	int rc = 0;
 
@@ -217,10 +239,27 @@ int uni_topen_put_threads(const struct uni_thread_list *list, const struct uni_r
 	for (uint32_t i = 0; rc == 0 && i < list->nr; i++) {
 		rc = flush_words(p, WORDS);
 		if (rc == 0)
-			put_thread(p, &list->v[i], namer);
+			put(p, &list->v[i], namer);
+		unnamed[0] += list->v[i].wait_on == 0 && is_waiting(&list->v[i]);
+	}
+	if (rc == 0 && end) {
+		rc = flush_words(p, WORDS);
+		put_promise(p, UNI_PROMISE_ALL_WAIT, unnamed, 2);
 	}
 	if (rc == 0)
 		rc = flush_words(p, 0);
 	free(p);
 	return rc;
+}
+
+int uni_topen_put_threads(const struct uni_thread_list *list, const struct uni_ring_info *info,
+	const struct uni_topen_namer *namer, struct uni_tstream *out)
+{
+	return put_each_thread(list, info, namer, out, put_thread, false);
+}
+
+int uni_topen_put_waits(const struct uni_thread_list *list, const struct uni_ring_info *info,
+	const struct uni_topen_namer *namer, struct uni_tstream *out)
+{
+	return put_each_thread(list, info, namer, out, put_wait_now, true);
 }

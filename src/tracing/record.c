@@ -474,6 +474,19 @@ static int catch_up(const struct uni_trecord_cfg *cfg, struct patience *p)
 	return rc;
 }
 
+/* What waits now, without an event that told so. A guest with a table tells of each wait. */
+static int put_waits(const struct uni_trecord_cfg *cfg)
+{
+	const struct uni_ring_info *info = uni_ring_info(uni_tracer_ring(cfg->tracer));
+	int rc;
+
+	if (!cfg->promises || cfg->names == NULL || info->keeps_promises)
+		return 0;
+	rc = uni_topen_put_waits(uni_tnames_list(cfg->names), info, &cfg->namer, cfg->out);
+	uni_tstream_last(cfg->out);
+	return rc;
+}
+
 int uni_trecord_end(const struct uni_trecord_cfg *cfg, uint64_t *pause_ns_ret, struct uni_err *err)
 {
 	struct uni_ring *ring = uni_tracer_ring(cfg->tracer);
@@ -483,7 +496,7 @@ int uni_trecord_end(const struct uni_trecord_cfg *cfg, uint64_t *pause_ns_ret, s
 	uint32_t nr_vcpus = (uint32_t)cfg->t->ops->nr_vcpus(cfg->t);
 	_cleanup_free_ struct uni_regs *regs = calloc(nr_vcpus, sizeof(*regs));
 	struct uni_pause pause = { 0 };
-	bool dead = (cfg->t->ops->caps(cfg->t) & UNI_CAP_DEAD) != 0;
+	bool dead = (cfg->t->ops->caps(cfg->t) & UNI_CAP_DEAD) != 0, frozen = false;
 	struct patience p = { .cfg = cfg,
 		.until_ns = cfg->whole ? 0 : uni_now_ns() + LINE_NS,
 		.grace_ns = is_line(cfg) ? 2 * GRACE_NS : GRACE_NS };
@@ -531,6 +544,7 @@ int uni_trecord_end(const struct uni_trecord_cfg *cfg, uint64_t *pause_ns_ret, s
 			uni_tstream_begin(cfg->out, i, k->now[i].time, k->now[i].words,
 				k->now[i].extra, k->now[i].lost);
 		uni_tstream_end(cfg->out, i, k->now[i].lost, k->now[i].words, k->now[i].extra);
+		frozen = frozen || uni_ring_stats(ring, i)->after_freeze != 0;
 	}
-	return 0;
+	return frozen || put_waits(cfg) == 0 ? 0 : uni_err_nomem(err);
 }

@@ -122,6 +122,75 @@ static void locks_of_each_other(void **state)
 	uni_findings_deinit(&f);
 }
 
+static void waits_at_end(uint64_t thread, uint64_t on, const char *text)
+{
+	put((struct uni_promise_event){ .kind = UNI_PE_WAITS_NOW,
+		.thread = thread,
+		.other = on,
+		.text = text,
+		.text_len = (uint32_t)strlen(text) });
+}
+
+/* Without events of waits, the list of threads at the end tells who waits. */
+static void what_the_list_tells_at_the_end(void **state)
+{
+	struct uni_findings f = { 0 };
+	const struct uni_promise_model *m;
+	uint64_t left;
+	char *text;
+
+	(void)state;
+	create(NOBODY, 1, 19, "a");
+	create(NOBODY, 2, 19, "b");
+	create(NOBODY, 3, 19, "told");
+	create(NOBODY, 4, 16, "of an event");
+	ev(UNI_PE_SWITCH, 1, NOBODY);
+	ev(UNI_PE_SWITCH, 2, NOBODY);
+	left = now;
+	ev(UNI_PE_READ_LATER, 3, 4);
+	waits_at_end(1, 9, "never");
+	waits_at_end(3, 9, "never"); /* its own event knows better */
+	waits_at_end(7, 9, "never"); /* nothing tells since when, and it has no name */
+	waits_at_end(2, 9, "never"); /* it has the CPU, as far as events tell */
+	put((struct uni_promise_event){ .kind = UNI_PE_ALL_WAIT, .value = 2 });
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(of(m, 1)->nr_open, 1);
+	assert_int_equal(m->waits.v[of(m, 1)->first_wait].begin, left);
+	assert_false(m->waits.v[of(m, 1)->first_wait].undated);
+	assert_int_equal(of(m, 3)->nr_waits, 1);
+	assert_true(m->waits.v[of(m, 2)->first_wait].undated);
+	assert_int_equal(uni_promise_findings(m, 10000000000u, &f), 0);
+	assert_int_equal(f.all.nr, 0);
+	text = said(m, &f, 0);
+	expect_text(text, "no finding in what is known\n");
+	expect_text(text, "not known: what 2 threads wait for at the end of the trace\n");
+	expect_text(text, " s  a waits for never\n");
+	expect_text(text, " s  told waits for of an event\n");
+	expect_text(text, "    not known   b waits for never\n");
+	assert_null(strstr(text, "told waits for never"));
+	assert_null(strstr(text, "the trace tells of no waits"));
+	free(text);
+	uni_findings_deinit(&f);
+}
+
+/* A trace that tells of switches alone is no proof. */
+static void nothing_is_told_of_waits(void **state)
+{
+	struct uni_findings f = { 0 };
+	const struct uni_promise_model *m;
+	char *text;
+
+	(void)state;
+	create(NOBODY, 1, 19, "a");
+	ev(UNI_PE_SWITCH, 1, NOBODY);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(uni_promise_findings(m, 10000000000u, &f), 0);
+	text = said(m, &f, 0);
+	expect_text(text, "not known: what waits at the end: the trace tells of no waits\n");
+	free(text);
+	uni_findings_deinit(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -130,6 +199,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(lost_events_are_counted, begin, end),
 		cmocka_unit_test_setup_teardown(nothing_has_no_end, begin, end),
 		cmocka_unit_test_setup_teardown(locks_of_each_other, begin, end),
+		cmocka_unit_test_setup_teardown(what_the_list_tells_at_the_end, begin, end),
+		cmocka_unit_test_setup_teardown(nothing_is_told_of_waits, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("promise_gaps", tests, NULL, NULL);
