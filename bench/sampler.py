@@ -19,7 +19,7 @@ def need_sampler(args):
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         raise Skip("/dev/kvm cannot be used")
     ways = json.loads(subprocess.run([args.uniscope, "doctor", "--json"], capture_output=True,
-                                     text=True).stdout)
+                                     text=True).stdout)["ways"]
     way = next(w for w in ways if w["name"] == "kvm-bpf")
     if not way["ok"]:
         raise Skip(way["advice"])

@@ -123,6 +123,15 @@ static void put_args(struct uni_json *j, const struct uni_ukt_record *r)
 	uni_json_array_end(j);
 }
 
+static void begin_json(struct uni_json *j, const char *of)
+{
+	uni_json_object(j);
+	uni_json_kv(str, j, "format", "uniscope-points");
+	uni_json_kv(u64, j, "version", 1);
+	uni_json_key(j, of);
+	uni_json_array(j);
+}
+
 void uni_uktrace_json(const struct uni_ukt_trace *t, struct uni_sink *out)
 {
 	struct uni_ukt_record r;
@@ -131,7 +140,7 @@ void uni_uktrace_json(const struct uni_ukt_trace *t, struct uni_sink *out)
 
 	uni_strbuf_init(&msg);
 	uni_json_init(&j, out, true);
-	uni_json_array(&j);
+	begin_json(&j, "records");
 	for (size_t i = 0; i < t->records.nr; i++) {
 		uni_ukt_trace_record(t, i, &r);
 		uni_strbuf_reset(&msg);
@@ -147,6 +156,7 @@ void uni_uktrace_json(const struct uni_ukt_trace *t, struct uni_sink *out)
 		uni_json_object_end(&j);
 	}
 	uni_json_array_end(&j);
+	uni_json_object_end(&j);
 	uni_sink_putc(out, '\n');
 	uni_strbuf_deinit(&msg);
 }
@@ -176,7 +186,7 @@ void uni_uktrace_definitions(const struct uni_ukt_trace *t, bool json, struct un
 
 	uni_json_init(&j, out, true);
 	if (json)
-		uni_json_array(&j);
+		begin_json(&j, "definitions");
 	for (size_t i = 0; i < t->defs.all.nr; i++) {
 		const struct uni_ukt_def *d = &t->defs.all.v[i];
 
@@ -198,6 +208,7 @@ void uni_uktrace_definitions(const struct uni_ukt_trace *t, bool json, struct un
 	}
 	if (json) {
 		uni_json_array_end(&j);
+		uni_json_object_end(&j);
 		uni_sink_putc(out, '\n');
 	}
 }

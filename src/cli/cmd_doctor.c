@@ -241,6 +241,10 @@ static int print_all(const struct uni_host_way *w, size_t nr, struct uni_err *er
 	if (rc != 0)
 		return rc;
 	uni_json_init(&j, out, true);
+	uni_json_object(&j);
+	uni_json_kv(str, &j, "format", "uniscope-doctor");
+	uni_json_kv(u64, &j, "version", 1);
+	uni_json_key(&j, "ways");
 	uni_json_array(&j);
 	for (size_t i = 0; i < nr; i++) {
 		uni_json_object(&j);
@@ -252,6 +256,7 @@ static int print_all(const struct uni_host_way *w, size_t nr, struct uni_err *er
 		uni_json_object_end(&j);
 	}
 	uni_json_array_end(&j);
+	uni_json_object_end(&j);
 	return uni_sink_close(out, err);
 }
 

@@ -114,6 +114,10 @@ static int print_json(const struct uni_found *found, size_t nr, struct uni_err *
 	if (rc != 0)
 		return rc;
 	uni_json_init(&j, out, true);
+	uni_json_object(&j);
+	uni_json_kv(str, &j, "format", "uniscope-ls");
+	uni_json_kv(u64, &j, "version", 1);
+	uni_json_key(&j, "guests");
 	uni_json_array(&j);
 	for (size_t i = 0; i < nr; i++) {
 		const struct uni_target_info *in = &found[i].info;
@@ -140,6 +144,7 @@ static int print_json(const struct uni_found *found, size_t nr, struct uni_err *
 		uni_json_object_end(&j);
 	}
 	uni_json_array_end(&j);
+	uni_json_object_end(&j);
 	return uni_sink_close(out, err);
 }
 

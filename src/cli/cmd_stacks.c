@@ -500,10 +500,15 @@ static int print_json(const struct shot *shot, struct uni_err *err)
 	if (rc != 0)
 		return rc;
 	uni_json_init(&j, out, true);
+	uni_json_object(&j);
+	uni_json_kv(str, &j, "format", "uniscope-stacks");
+	uni_json_kv(u64, &j, "version", 1);
+	uni_json_key(&j, "stacks");
 	uni_json_array(&j);
 	for (size_t k = 0; k < shot->nr; k++)
 		json_stack(&j, shot, &shot->stack[k]);
 	uni_json_array_end(&j);
+	uni_json_object_end(&j);
 	return uni_sink_close(out, err);
 }
 

@@ -295,11 +295,16 @@ void uni_sysc_json(const struct uni_sysc_log *log, struct uni_sink *out)
 	struct uni_json j;
 
 	uni_json_init(&j, out, true);
+	uni_json_object(&j);
+	uni_json_kv(str, &j, "format", "uniscope-syscalls");
+	uni_json_kv(u64, &j, "version", 1);
+	uni_json_key(&j, "calls");
 	uni_json_array(&j);
 	for (size_t i = 0; i < log->all.nr; i++) {
 		if (uni_sysc_filter_end(log->filter, log->all.v[i].end))
 			put_entry(&j, log, &log->all.v[i]);
 	}
 	uni_json_array_end(&j);
+	uni_json_object_end(&j);
 	uni_sink_putc(out, '\n');
 }

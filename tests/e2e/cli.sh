@@ -197,7 +197,7 @@ check "doctor tells whether QEMU takes plugins" sh -c "'$U' doctor | grep -q 'ex
 	PATH='$T/bin' '$U' doctor | grep -q 'built without plugins'"
 check "doctor tells what the sampler in the kernel needs, thing by thing" sh -c "'$U' doctor --json |
 	python3 -c 'import json, sys
-ways = {w[\"name\"]: w for w in json.load(sys.stdin)}
+ways = {w[\"name\"]: w for w in json.load(sys.stdin)[\"ways\"]}
 bpf = {c[\"name\"]: c for c in ways[\"kvm-bpf\"][\"checks\"]}
 assert \"capabilities\" in bpf and bpf[\"capabilities\"][\"text\"]
 assert ways[\"kvm-bpf\"][\"ok\"] == all(c[\"ok\"] for c in bpf.values())'"

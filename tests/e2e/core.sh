@@ -20,7 +20,7 @@ stop_in_work() { # STACKS-OPTION...
 		qmp stop '{}' || return 1
 		"$U" stacks --no-inline "$@" --json "gdb:unix=$T/gdb" -e "$elf" >"$T/live" || return 1
 		python3 -c 'import json, sys
-sys.exit(any(len(v["frames"]) < 4 for v in json.load(open(sys.argv[1]))))' "$T/live" && return
+sys.exit(any(len(v["frames"]) < 4 for v in json.load(open(sys.argv[1]))["stacks"]))' "$T/live" && return
 		qmp cont '{}' || return 1
 	done
 	return 1
@@ -41,7 +41,7 @@ same() { # TARGET
 	"$U" stacks --no-inline --json "$1" -e "$elf" >"$T/dead" || return 1
 	python3 - "$T/live" "$T/dead" <<'P'
 import json, sys
-live, dead = (json.load(open(f)) for f in sys.argv[1:])
+live, dead = (json.load(open(f))["stacks"] for f in sys.argv[1:])
 print(live, dead)
 names = [[f["name"] for f in v["frames"]] for v in live]
 assert len(names) == 2 and names[0][-1] == "lab_entry" and names[1][-1] == "lab_ap_entry", names
@@ -56,7 +56,7 @@ make_a64_files() {
 	boot tcg "$elf" "" --smp 2 --qmp "$T/q" --gdb "unix:$T/gdb,server=on,wait=off" || return 1
 	stop_in_work --registers || return 1
 	tables=$(python3 -c 'import json, sys
-r = json.load(open(sys.argv[1]))[0]["registers"]
+r = json.load(open(sys.argv[1]))["stacks"][0]["registers"]
 print(",".join("%s=%s" % (k, r[k]) for k in ("ttbr0", "ttbr1", "tcr")))' "$T/live") || return 1
 	dump a64.core false &&
 		qmp human-monitor-command '{"command-line": "info registers -a"}' >"$T/info" &&

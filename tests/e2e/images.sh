@@ -60,7 +60,7 @@ symbols = {}
 for line in subprocess.check_output(["nm", elf], text=True).splitlines():
     address, _, name = line.split()
     symbols[name] = int(address, 16)
-for f in json.load(open(stacks))[0]["frames"]:
+for f in json.load(open(stacks))["stacks"][0]["frames"]:
     assert int(f["pc"], 16) == (symbols[f["name"]] + f["offset"] + bias) % 2**64, f
 assert bias % 4096 == 0 and bias != 0
 good = total = 0

@@ -10,7 +10,7 @@ U=$1 BUILD=$2 SRC=$3
 member() { # PID EXPRESSION
 	cat "$T/ls.json"
 	python3 -c 'import json, sys
-g = next((g for g in json.load(open(sys.argv[1])) if g["pid"] == int(sys.argv[2])), None)
+g = next((g for g in json.load(open(sys.argv[1]))["guests"] if g["pid"] == int(sys.argv[2])), None)
 sys.exit(not eval("(" + sys.argv[3] + ")"))' "$T/ls.json" "$1" "$2"
 }
 lists() { # PID EXPRESSION COMMAND...

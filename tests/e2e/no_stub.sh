@@ -35,7 +35,7 @@ switched_on() {
 listed() {
 	"$U" ls --json >"$T/ls.json" && python3 - "$T/ls.json" "$guest" "$mon" <<-'END'
 		import json, sys
-		g = next(g for g in json.load(open(sys.argv[1])) if g['pid'] == int(sys.argv[2]))
+		g = next(g for g in json.load(open(sys.argv[1]))['guests'] if g['pid'] == int(sys.argv[2]))
 		print(g)
 		sys.exit(not (g['target'] == 'gdb:qmp=' + sys.argv[3] and g['backend'] == 'gdb' and 'QMP' in g['why']))
 	END
@@ -108,7 +108,7 @@ unreachable() { # WORDS UNISCOPE...
 	shift
 	"$@" ls --json >"$T/ls.json" && python3 - "$T/ls.json" "$guest" "$words" <<-'END'
 		import json, sys
-		g = next(g for g in json.load(open(sys.argv[1])) if g['pid'] == int(sys.argv[2]))
+		g = next(g for g in json.load(open(sys.argv[1]))['guests'] if g['pid'] == int(sys.argv[2]))
 		print(g)
 		sys.exit(g['target'] is not None or g['backend'] is not None or sys.argv[3] not in g['why'])
 	END

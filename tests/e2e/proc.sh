@@ -95,7 +95,7 @@ listed() {
 	"$U" ls --json >"$T/ls" || return 1
 	python3 - "$T/ls" $pid <<'P'
 import json, sys
-row = [g for g in json.load(open(sys.argv[1])) if g["pid"] == int(sys.argv[2])][0]
+row = [g for g in json.load(open(sys.argv[1]))["guests"] if g["pid"] == int(sys.argv[2])][0]
 print(row)
 assert row["vmm"] == "solo5-spt" and row["accel"] == "process", row
 assert row["target"] == "proc:pid=" + sys.argv[2] and row["image"].endswith("loop=1"), row

@@ -4,7 +4,7 @@
 schema.py --file SCHEMA SRCROOT FILE...: outputs that another test has made.
 
 Members that a schema does not name are refused here, so that none is undocumented. Each document is then damaged in every place."""
-import copy, json, os, shutil, subprocess, sys, tarfile, tempfile
+import copy, json, os, pathlib, re, shutil, subprocess, sys, tarfile, tempfile
 
 import jsonschema
 
@@ -56,7 +56,35 @@ def damaged(doc, path):
     return ret
 
 
+ran = set()  # commands that gave a document here
+# Documents that need a guest which runs: another test makes them, and judges them by `--file`.
+ELSEWHERE = {"count": ("count.sh", "count"), "annotate": ("exact.sh", "annotate")}
+
+
+def note(args):
+    ran.add(" ".join(args[:args.index("--json")]))
+
+
+def commands(*path):
+    """Each command and command of a command, by what --help lists."""
+    text = subprocess.run([uniscope, *path, "--help"], capture_output=True, text=True, check=True).stdout
+    names = [line.split()[0] for line in text.split("\n\ncommands:\n")[1].split("\n\n")[0].splitlines()] if "\n\ncommands:\n" in text else []
+    if path:
+        yield path, text
+    else:
+        listed = subprocess.run([uniscope, "help", "--all"], capture_output=True, text=True, check=True).stdout
+        names = re.findall(r"^  (\w\S*)(?:  |$)", listed, re.M)
+    for name in names:
+        yield from commands(*path, name)
+
+
+def speakers():
+    """The commands that have --json."""
+    return {" ".join(path) for path, text in commands() if re.search(r"^ +(?:-\w, )?--json\b", text, re.M)}
+
+
 def output(*args):
+    note(args)
     r = subprocess.run([uniscope, *args], capture_output=True, text=True, check=False)
     assert r.returncode in (0, 3, 4), (args, r.returncode, r.stderr)
     return json.loads(r.stdout)
@@ -64,6 +92,7 @@ def output(*args):
 
 def lines(*args):
     """The first line of each type and set of members."""
+    note(args)
     r = subprocess.run([uniscope, *args], capture_output=True, text=True, check=True)
     ret = {}
     for doc in map(json.loads, r.stdout.splitlines()):
@@ -118,9 +147,15 @@ def documents():
     yield "trace-wakeups", "all", output("trace", "wakeups", "--json", "promises.uniscope")
     yield "trace-findings", "all", output("trace", "findings", "--json", "promises.uniscope")
     yield "trace-syscalls", "a text", output("trace", "syscalls", "--json", root + "/fuzz/corpus/syscalls/console")
+    yield "trace-syscalls", "by strace's front end", output("compat", "strace", "--json", root + "/fuzz/corpus/syscalls/console")
     yield "stacks", "a core, with registers", output("stacks", "--json", "-r", "core:file=core", "-e", "traced.nm")
     yield "stacks", "a replay, with lines", output("stacks", "--json", "--lines", "replay:file=demo.replay,once=1", "-e", "demo.elf")
     yield "top", "a replay", output("top", "--json", "-d", "0.3", "--function", "app_main", "replay:file=demo.replay", "-e", "demo.elf")
+    for trace in "file3", "file4":
+        yield "points", trace, output("compat", "uk-trace", "list", "--json", root + "/fuzz/corpus/uktrace/" + trace)
+    yield "points", "definitions", output("compat", "uk-trace", "list", "--json", "--definitions", root + "/fuzz/corpus/uktrace/file3")
+    for by in [], ["--cpu"]:
+        yield "breakdown", "by thread" if not by else "by CPU", output("compat", "runtime-breakdown", "--json", *by, root + "/fuzz/corpus/callcsv/rows.csv")
     yield "diff", "shares", output("diff", "--json", "--fail-if", "function a +2pp", "old", "new")
     yield "diff", "blocks", output("diff", "--json", "s.uniscope", "s.uniscope")
     yield "diff", "known work", output("diff", "--json", "--per", "exit io*", "s.uniscope", "s.uniscope")
@@ -162,6 +197,19 @@ def main():
             for path in missed[:8]:
                 print("# nothing is wrong with another type at %s" % (path,))
         os.chdir("/")
+    versions = {}
+    for path in sorted(pathlib.Path(root, "docs/schema").glob("*.schema.json")):
+        of = json.loads(path.read_text(encoding="utf-8"))
+        versions[path.name] = {"format", "version"} <= set(of.get("required", ()))
+    without = [name for name, has in versions.items() if not has and name != "events.schema.json"]
+    nr += 1
+    print("%s %d - each schema but that of events asks for format and version %s" % ("not ok" if without else "ok", nr, without))
+    judged = ran | {name for name, (test, kind) in ELSEWHERE.items()
+                    if "schema.py\" --file %s " % kind in pathlib.Path(root, "tests/e2e", test).read_text(encoding="utf-8")}
+    spoken = speakers()
+    nr += 1
+    print("%s %d - each of the %d commands with --json gave a document to a schema %s" %
+          ("ok" if spoken <= judged and len(spoken) > 15 else "not ok", nr, len(spoken), sorted(spoken - judged)))
     print("1..%d" % nr)
 
 

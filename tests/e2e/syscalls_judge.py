@@ -41,7 +41,7 @@ def counts(watched):
 
 
 def calls(watched, listed):
-    truth, got = counts(watched), json.loads(pathlib.Path(listed).read_text(encoding="utf-8"))
+    truth, got = counts(watched), json.loads(pathlib.Path(listed).read_text(encoding="utf-8"))["calls"]
     nr = collections.Counter(c["name"] for c in got)
     failed = collections.Counter(c["name"] for c in got if c["end"] == "failed")
     rounds = truth["rounds"]
@@ -67,7 +67,7 @@ def calls(watched, listed):
 
 
 def points(watched, listed):
-    truth, got = counts(watched), json.loads(pathlib.Path(listed).read_text(encoding="utf-8"))
+    truth, got = counts(watched), json.loads(pathlib.Path(listed).read_text(encoding="utf-8"))["records"]
     assert len(got) == truth["points"], f'{len(got)} records, not {truth["points"]}'
     assert got[0]["name"] == "lab_widths" and got[0]["args"] == WIDTHS, got[0]
     assert got[0]["message"] == ("-5 65535 -123456 18369614221190020847 a text 0x0000000000001234 x ffffffff"), got[0]
@@ -86,7 +86,7 @@ def points(watched, listed):
 
 
 def ctf(folder, listed):
-    got = json.loads(pathlib.Path(listed).read_text(encoding="utf-8"))
+    got = json.loads(pathlib.Path(listed).read_text(encoding="utf-8"))["records"]
     run = subprocess.run(["babeltrace2", folder], capture_output=True, text=True, check=True)
     assert not run.stderr.strip(), run.stderr
     names = collections.Counter(re.match(r".*?\) (\S+): ", line).group(1) for line in run.stdout.splitlines())

@@ -68,7 +68,7 @@ def on(path):
 
 def stacks(path):
     with open(path, encoding="utf-8") as f:
-        shown = {s["name"]: s for s in json.load(f) if "name" in s}
+        shown = {s["name"]: s for s in json.load(f)["stacks"] if "name" in s}
     if sorted(shown) != sorted(NAMES):
         fail(f"threads: {sorted(shown)}")
     for name, s in shown.items():

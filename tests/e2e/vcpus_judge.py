@@ -28,7 +28,7 @@ def read_json(path):
 
 
 def listed(path, pid, nr):
-    (one,) = [g for g in read_json(path) if g["pid"] == int(pid)]
+    (one,) = [g for g in read_json(path)["guests"] if g["pid"] == int(pid)]
     assert (one["vcpus"], one["vcpus_left_off"]) == (int(nr), 0), one
 
 
@@ -68,7 +68,7 @@ def monitor(path):
 
 def stacks(path, nr, registers):
     said = monitor(registers)
-    got = {s["vcpu"]: s for s in read_json(path)}
+    got = {s["vcpu"]: s for s in read_json(path)["stacks"]}
     assert sorted(got) == sorted(said) == list(range(int(nr))), (sorted(got), sorted(said))
     for vcpu, stack in got.items():
         names = [f["name"] for f in stack["frames"]]
@@ -119,7 +119,8 @@ def replayed(folded, session, nr):
 
 
 def counted(path, nr):
-    assert len(read_json(path)) == int(nr), len(read_json(path))
+    stacks_ = read_json(path)["stacks"]
+    assert len(stacks_) == int(nr), len(stacks_)
 
 
 def main():
