@@ -208,6 +208,8 @@ int uni_page_code_make(const struct uni_page_code_args *args, const struct uni_s
 	ret->lines = uni_lines_create(args->source->items.v, args->source->items.nr);
 	if (ret->lines == NULL || add_images(ret, s->rec, args) != 0)
 		return uni_err_nomem(err);
+	if (ret->images.nr == 0)
+		uni_note("no code in the page: %s names no image", args->src->path);
 	rc = look(&m, args, s, count_self, err);
 	if (rc == 0)
 		rc = choose_functions(ret, err);
