@@ -19,15 +19,19 @@ int uni_diff_per_parse(const char *text, struct uni_diff_per *ret, struct uni_er
 		return 0;
 	if (strcmp(text, "run") == 0)
 		ret->kind = UNI_DIFF_PER_RUN;
+	else if (strcmp(text, "call") == 0)
+		ret->kind = UNI_DIFF_PER_EACH;
 	else if (strncmp(text, "call ", 5) == 0)
 		ret->kind = UNI_DIFF_PER_CALL;
 	else if (strncmp(text, "exit ", 5) == 0)
 		ret->kind = UNI_DIFF_PER_EXIT;
-	ret->glob = ret->kind != UNI_DIFF_PER_RUN ? text + 5 : NULL;
+	ret->glob =
+		ret->kind == UNI_DIFF_PER_CALL || ret->kind == UNI_DIFF_PER_EXIT ? text + 5 : NULL;
 	if (ret->kind != UNI_DIFF_PER_NONE && (ret->glob == NULL || ret->glob[0] != '\0'))
 		return 0;
 	return uni_err_set(err, UNI_EUSAGE,
-		"--per '%s': it is 'run', 'call GLOB' (a function of the trace) or 'exit GLOB' "
+		"--per '%s': it is 'run', 'call' (each function of a trace by its own calls), "
+		"'call GLOB' (calls of a function) or 'exit GLOB' "
 		"(such as 'exit io out 0x3f8')",
 		text);
 }
@@ -209,6 +213,10 @@ static int check_read(const struct uni_diff_read *r, const struct uni_source_arg
 	if (!(uni_profile_total(p) > 0) || (r->run.entry != NULL && r->run.nr == 0))
 		return uni_err_set(err, UNI_ENOENT, "%s holds nothing of %s to compare", args->path,
 			of->whole);
+	if (per->kind == UNI_DIFF_PER_EACH && r->calls == NULL)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"%s: --per call needs a function trace (`trace record`), and this is none",
+			args->path);
 	if (per->kind == UNI_DIFF_PER_NONE || of->exits != NULL || of->calls || r->calls != NULL ||
 		r->run.scale > 0)
 		return 0;
@@ -281,6 +289,7 @@ int uni_diff_run_read(const struct uni_source_args *args, const struct uni_diff_
 		rc = uni_err_nomem(err);
 	if (rc == 0)
 		rc = read_values(args, of, per, r, err);
+	r->run.each = per->kind == UNI_DIFF_PER_EACH;
 	r->run.work = r->work.v;
 	r->run.nr_work = r->work.nr;
 	return rc == 0 ? check_read(r, args, of, per, err) : rc;

@@ -23,11 +23,12 @@ struct uni_diff_per {
 		UNI_DIFF_PER_RUN,  /* each recording is one unit */
 		UNI_DIFF_PER_CALL, /* calls of functions, of a trace */
 		UNI_DIFF_PER_EXIT, /* VM exits of a kind */
+		UNI_DIFF_PER_EACH, /* of a trace: each function by its own calls */
 	} kind;
 	const char *glob;
 };
 
-/* "run", "call GLOB", "exit GLOB"; NULL: none. glob points into text. */
+/* "run", "call", "call GLOB", "exit GLOB"; NULL: none. glob points into text. */
 int uni_diff_per_parse(const char *text, struct uni_diff_per *ret, struct uni_err *err);
 
 /* The command that this session was recorded with; false: none, or it is no session. */

@@ -33,6 +33,8 @@ static char *name_per(const struct uni_diff_per *per)
 
 	if (per->kind == UNI_DIFF_PER_RUN)
 		return strdup("run");
+	if (per->kind == UNI_DIFF_PER_EACH)
+		return strdup("call");
 	return asprintf(&ret, "%s %s", per->kind == UNI_DIFF_PER_CALL ? "call of" : "exit",
 		       per->glob) < 0
 		       ? NULL
@@ -159,6 +161,9 @@ int uni_diffing_open(
 	struct uni_diff_per per;
 	int rc = of != NULL ? uni_diff_per_parse(args->per, &per, err) : -UNI_EUSAGE;
 
+	if (rc == 0 && per.kind == UNI_DIFF_PER_EACH && strcmp(of->name, "time") != 0)
+		rc = uni_err_set(
+			err, UNI_EUSAGE, "--per call compares times: not with --of %s", of->name);
 	if (rc == 0)
 		rc = check_per(args, &per, err);
 	if (rc != 0)

@@ -44,8 +44,9 @@ static const struct uni_opt *list_diff_options(void)
 			UNI_DIFFING_OF, NULL },
 		{ 0, "per", UNI_OPT_STR, &o.args.per, "WORK",
 			"the work that is known, so that the total can grow. run: each recording "
-			"did the same (the default for `record TARGET -- COMMAND`). 'call GLOB': "
-			"calls of a function, in a trace. 'exit GLOB': VM exits of a kind",
+			"did the same (the default for `record TARGET -- COMMAND`). call: each "
+			"function of a trace by its own calls. 'call GLOB': calls of a function. "
+			"'exit GLOB': VM exits of a kind",
 			"run call exit", NULL },
 		{ 0, "threshold", UNI_OPT_DOUBLE, &o.threshold, "POINTS",
 			"smaller changes of a share, in percentage points, are no changes "
@@ -187,6 +188,12 @@ static int check_conditions(const struct uni_diff_result *r, struct uni_err *err
 				"side, "
 				"made by `record TARGET -- COMMAND`",
 				o.condition[i].text);
+		if (o.condition[i].glob != NULL && o.condition[i].relative != r->each)
+			return uni_err_set(err, UNI_EUSAGE, "--fail-if '%s': %s",
+				o.condition[i].text,
+				r->each ? "a call's time grows by +NUMBER%, not by points"
+					: "shares grow by +NUMBERpp; times per call need --per "
+					  "call");
 	}
 	return 0;
 }

@@ -29,12 +29,18 @@ struct comparing {
 
 static bool is_change_possible(const struct comparing *c, const struct uni_change *v)
 {
+	/* Of a call, any part can be more or less. */
+	if (uni_diff_is_each(c->d))
+		return true;
 	/* A change of t from a to b makes (a + b) / 2 at least t / 2. */
 	return (v->before.share + v->after.share) / 2 >= c->limits->threshold / 2;
 }
 
 static void pool_corr(struct comparing *c)
 {
+	/* What calls of one function have in common says nothing of another one's. */
+	if (uni_diff_is_each(c->d))
+		return;
 	for (size_t f = 0; f < uni_diff_nr_functions(c->d); f++) {
 		const struct uni_blocks before = uni_diff_blocks(c->d, f, UNI_BEFORE, UNI_SELF);
 		const struct uni_blocks after = uni_diff_blocks(c->d, f, UNI_AFTER, UNI_SELF);
@@ -49,6 +55,21 @@ static bool is_repeated(const struct uni_diff_row *row)
 	const struct uni_change *s = &row->value[UNI_SELF].c, *t = &row->value[UNI_TOTAL].c;
 
 	return s->before.share == t->before.share && s->after.share == t->after.share;
+}
+
+/* Of calls: the change as a part of what a call took before. */
+static void make_relative(
+	struct uni_diff_value *v, const struct uni_blocks *before, const struct uni_blocks *after)
+{
+	v->tested = v->tested && before->nr != 0 && after->nr != 0 && v->c.before.share > 0;
+	if (v->tested) {
+		uni_stat_relative(&v->c);
+		return;
+	}
+	v->c.diff = v->c.before.share > 0 ? v->c.after.share / v->c.before.share - 1 : 0;
+	v->c.low = -1;
+	v->c.high = INFINITY;
+	v->c.p = 1;
 }
 
 static void row_add(struct comparing *c, size_t function)
@@ -67,6 +88,8 @@ static void row_add(struct comparing *c, size_t function)
 		v->c = uni_stat_change(&before, &after, &c->corr);
 		v->q = 1;
 		v->tested = is_change_possible(c, &v->c) && v->c.se > 0;
+		if (uni_diff_is_each(c->d))
+			make_relative(v, &before, &after);
 		sum += v->c.before.share + v->c.after.share;
 		if (synthetic && col == UNI_SELF && before.sum_x == 0 && after.sum_x == 0)
 			return;
@@ -83,7 +106,7 @@ static void row_add(struct comparing *c, size_t function)
  */
 static double test_weight(const struct comparing *c, const struct uni_change *v)
 {
-	double share = (v->before.share + v->after.share) / 2;
+	double share = uni_diff_is_each(c->d) ? 0.5 : (v->before.share + v->after.share) / 2;
 	/* A part of known work has no complement. */
 	double least = fmax(c->r->has_work ? share : fmin(share, 1 - share), 0);
 
@@ -99,6 +122,7 @@ static void whole_add(struct comparing *c)
 
 	v->q = 1;
 	c->r->has_work = uni_diff_has_work(c->d);
+	c->r->each = uni_diff_is_each(c->d);
 	if (!c->r->has_work)
 		return;
 	v->c = uni_stat_change(&before, &after, &own);
@@ -184,9 +208,22 @@ static int row_cmp(const void *a, const void *b)
 	return (x->function > y->function) - (x->function < y->function);
 }
 
+/* Relative changes: an end that the data do not limit bounds nothing. */
+static double bound_of(const struct uni_change *v)
+{
+	return fmax(fabs(v->low), fabs(v->high));
+}
+
+/* Standard error of a relative change. */
+static double relative_se(const struct uni_change *v)
+{
+	return v->before.share > 0 ? v->se / v->before.share : 0;
+}
+
 static void find_bound(struct comparing *c)
 {
 	struct uni_diff_result *r = c->r;
+	bool each = uni_diff_is_each(c->d);
 	double se = r->has_work ? r->whole.c.se : 0;
 
 	r->bound_row = r->nr;
@@ -198,11 +235,11 @@ static void find_bound(struct comparing *c)
 	}
 	for (size_t i = 0; i < r->nr; i++) {
 		const struct uni_change *v = &r->row[i].value[UNI_SELF].c;
-		double bound = fmax(fabs(v->low), fabs(v->high));
+		double bound = bound_of(v);
 
 		if (!r->row[i].value[UNI_SELF].tested)
 			continue;
-		se = fmax(se, v->se);
+		se = fmax(se, each ? relative_se(v) : v->se);
 		if (r->bound_row == r->nr || bound > r->bound) {
 			r->bound = bound;
 			r->bound_row = i;
@@ -234,6 +271,7 @@ static size_t find_largest(const struct uni_diff_result *r, bool larger)
 static void find_verdict(struct comparing *c)
 {
 	struct uni_diff_result *r = c->r;
+	bool each = uni_diff_is_each(c->d);
 
 	for (size_t i = 0; i < r->nr && is_changed(&r->row[i]); i++) {
 		const struct uni_diff_row *row = &r->row[i];
@@ -248,9 +286,9 @@ static void find_verdict(struct comparing *c)
 	if (r->whole.changed)
 		r->verdict = r->whole.c.diff > 0 ? UNI_VERDICT_SLOWER : UNI_VERDICT_FASTER;
 	else if (r->nr_larger != 0)
-		r->verdict = UNI_VERDICT_LARGER;
+		r->verdict = each ? UNI_VERDICT_SLOWER : UNI_VERDICT_LARGER;
 	else if (r->nr_changed != 0)
-		r->verdict = UNI_VERDICT_SMALLER;
+		r->verdict = each ? UNI_VERDICT_FASTER : UNI_VERDICT_SMALLER;
 	else
 		r->verdict =
 			r->bound <= c->limits->tolerance && (r->has_work || r->bound_row < r->nr)

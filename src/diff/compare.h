@@ -36,6 +36,8 @@ struct uni_diff_row {
 struct uni_diff_result {
 	enum uni_verdict verdict;
 	bool has_work;
+	bool each; /* a function's change is one of a call of it: relative, before.share is a call's
+		      time */
 	struct uni_diff_value whole; /* if the work is known: relative, c.before.share is 1 */
 	struct uni_diff_row *row; /* those with a value; changed ones first, largest change first */
 	size_t nr, nr_changed;

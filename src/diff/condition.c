@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FORM "a condition is 'function GLOB +NUMBERpp' (percentage points) or 'total +NUMBER%%'"
+#define FORM                                                                                   \
+	"a condition is 'function GLOB +NUMBERpp' (percentage points), 'total +NUMBER%%', or " \
+	"with "                                                                                \
+	"--per call 'function GLOB +NUMBER%%'"
 
 /* "+5%" at the end of text. */
 static bool parse_limit(const char *plus, const char *unit, double *ret)
@@ -21,15 +24,18 @@ int uni_condition_parse(const char *text, const struct uni_diff_limits *limits,
 {
 	static const char function[] = "function ";
 	const char *glob = text + strlen(function), *plus = strrchr(text, '+');
-	bool whole = strncmp(text, "total +", 7) == 0, ok;
+	bool whole = strncmp(text, "total +", 7) == 0, ok, relative = false;
 	double limit;
 
 	if (whole)
 		ok = parse_limit(text + 6, "%", &limit);
 	else
 		ok = strncmp(text, function, strlen(function)) == 0 && plus != NULL &&
-		     plus >= glob + 2 && plus[-1] == ' ' && parse_limit(plus, "pp", &limit) &&
-		     limit <= 1;
+		     plus >= glob + 2 && plus[-1] == ' ';
+	if (ok && !whole) {
+		relative = parse_limit(plus, "%", &limit);
+		ok = relative || (parse_limit(plus, "pp", &limit) && limit <= 1);
+	}
 	if (!ok)
 		return uni_err_set(err, UNI_EUSAGE, "--fail-if '%s': " FORM, text);
 	if (limit < limits->threshold)
@@ -38,7 +44,8 @@ int uni_condition_parse(const char *text, const struct uni_diff_limits *limits,
 			100 * limits->threshold);
 	*ret = (struct uni_condition){ .text = text,
 		.glob = whole ? NULL : strndup(glob, (size_t)(plus - 1 - glob)),
-		.limit = limit };
+		.limit = limit,
+		.relative = relative };
 	return whole || ret->glob != NULL ? 0 : uni_err_nomem(err);
 }
 

@@ -14,8 +14,9 @@ enum uni_condition_result {
 
 struct uni_condition {
 	const char *text;
-	char *glob;   /* NULL: it is about the whole */
-	double limit; /* of the share, 0 to 1 */
+	char *glob;    /* NULL: it is about the whole */
+	double limit;  /* of the share, 0 to 1 */
+	bool relative; /* of a function: a part of what a call took before */
 	enum uni_condition_result result;
 	size_t nr_named; /* functions of either side that have such a name */
 	size_t row;	 /* that decided; of no function, or the whole: the number of rows */

@@ -1,24 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "diff/show.h"
+#include "diff/show_priv.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/json.h"
 #include "profile/text.h"
 
-static const char *const column_names[UNI_COLUMNS] = { "self", "total" };
-static const char *const side_names[UNI_SIDES] = { "before", "after" };
-
-/* How the spread was found, "32 blocks of time": for headings. */
-static const char *spread_origin(const struct uni_diff_show *s, enum uni_side side)
-{
-	if (uni_diff_of_runs(s->d))
-		return "runs";
-	return uni_diff_is_independent(s->d, side) ? "samples" : "blocks";
-}
+const char *const uni_diff_column_names[UNI_COLUMNS] = { "self", "total" };
+const char *const uni_diff_side_names[UNI_SIDES] = { "before", "after" };
+const char *const uni_diff_condition_words[] = {
+	[UNI_CONDITION_PASSED] = "passed",
+	[UNI_CONDITION_UNSURE] = "cannot tell",
+	[UNI_CONDITION_FAILED] = "failed",
+};
 
 /* Two digits: more would claim to know more. */
 static double round_up(double v)
@@ -58,7 +54,7 @@ static void put_work_value(
 		const char *name;
 		double size;
 	} units[] = { { "s", 1 }, { "ms", 1e-3 }, { "us", 1e-6 }, { "ns", 1e-9 } };
-	double v = share * uni_diff_work_value(s->d);
+	double v = share * (s->r->each ? 1 : uni_diff_work_value(s->d));
 	size_t i = 0;
 
 	if (strcmp(s->value, "s") != 0) {
@@ -104,13 +100,28 @@ static void put_largest_of_work(const struct uni_diff_show *s, struct uni_strbuf
 	uni_strbuf_adds(ret, ")");
 }
 
+/* Of single calls. */
+static void put_call(const struct uni_diff_show *s, size_t row, struct uni_strbuf *ret)
+{
+	enum uni_column col = uni_diff_main_column(&s->r->row[row]);
+	const struct uni_change *c = &s->r->row[row].value[col].c;
+
+	uni_strbuf_addf(ret, "a call of %s takes ", uni_diff_name(s->d, s->r->row[row].function));
+	put_work_value(s, c->after.share, false, ret);
+	uni_strbuf_adds(ret, col == UNI_TOTAL ? " with callees, " : " itself, ");
+	put_work_value(s, c->before.share, false, ret);
+	uni_strbuf_addf(ret, " before (95 %%: %+.1f to %+.1f %%)", 100 * c->low, 100 * c->high);
+}
+
 static void put_largest(const struct uni_diff_show *s, struct uni_strbuf *ret)
 {
 	const struct uni_diff_row *row = &s->r->row[s->r->main_row];
 	enum uni_column col = uni_diff_main_column(row);
 	const struct uni_change *c = &row->value[col].c;
 
-	if (s->r->has_work)
+	if (s->r->each)
+		put_call(s, s->r->main_row, ret);
+	else if (s->r->has_work)
 		put_largest_of_work(s, ret);
 	else
 		uni_strbuf_addf(ret,
@@ -123,8 +134,37 @@ static void put_largest(const struct uni_diff_show *s, struct uni_strbuf *ret)
 			ret, "; %zu larger, %zu smaller", s->r->nr_larger, s->r->nr_smaller);
 }
 
+/* The same with --per call. */
+static void put_verdict_of_calls(const struct uni_diff_show *s, struct uni_strbuf *ret)
+{
+	switch (s->r->verdict) {
+	case UNI_VERDICT_SLOWER:
+	case UNI_VERDICT_FASTER:
+		uni_strbuf_adds(ret, s->r->verdict == UNI_VERDICT_SLOWER ? "slower: " : "faster: ");
+		put_largest(s, ret);
+		return;
+	case UNI_VERDICT_SAME:
+		uni_strbuf_addf(ret,
+			"the same: no call of a function takes more or less by more than %.1f %% "
+			"(95 %%)",
+			100 * s->r->bound);
+		return;
+	default:
+		break;
+	}
+	uni_strbuf_adds(ret, "cannot tell: ");
+	if (s->r->bound_row == s->r->nr)
+		uni_strbuf_adds(ret, "no function has enough calls on both sides");
+	else
+		put_call(s, s->r->bound_row, ret);
+}
+
 void uni_diff_verdict(const struct uni_diff_show *s, struct uni_strbuf *ret)
 {
+	if (s->r->each) {
+		put_verdict_of_calls(s, ret);
+		return;
+	}
 	switch (s->r->verdict) {
 	case UNI_VERDICT_SAME:
 		if (s->r->has_work) {
@@ -167,18 +207,12 @@ void uni_diff_verdict(const struct uni_diff_show *s, struct uni_strbuf *ret)
 	put_needed(s, ret);
 }
 
-static const char *const condition_words[] = {
-	[UNI_CONDITION_PASSED] = "passed",
-	[UNI_CONDITION_UNSURE] = "cannot tell",
-	[UNI_CONDITION_FAILED] = "failed",
-};
-
 static void put_condition(
 	const struct uni_diff_show *s, const struct uni_condition *c, struct uni_sink *out)
 {
 	const struct uni_change *v;
 
-	uni_sink_printf(out, "%s: %s: ", condition_words[c->result], c->text);
+	uni_sink_printf(out, "%s: %s: ", uni_diff_condition_words[c->result], c->text);
 	if (c->glob == NULL) {
 		v = &s->r->whole.c;
 		uni_sink_printf(out, "%+.2f %% (95 %%: %+.2f to %+.2f)\n", 100 * v->diff,
@@ -193,18 +227,18 @@ static void put_condition(
 		return;
 	}
 	v = &s->r->row[c->row].value[c->column].c;
-	uni_sink_printf(out, "%s (%s) %+.2f points (95 %%: %+.2f to %+.2f)\n",
-		uni_diff_name(s->d, s->r->row[c->row].function), column_names[c->column],
-		100 * v->diff, 100 * v->low, 100 * v->high);
+	uni_sink_printf(out, "%s (%s) %+.2f %s (95 %%: %+.2f to %+.2f)\n",
+		uni_diff_name(s->d, s->r->row[c->row].function), uni_diff_column_names[c->column],
+		100 * v->diff, c->relative ? "%" : "points", 100 * v->low, 100 * v->high);
 }
 
 static void put_side(const struct uni_diff_show *s, enum uni_side side, struct uni_sink *out)
 {
 	const struct uni_diff_side_info *i = &s->side[side];
-	const struct uni_blocks b = uni_diff_blocks(s->d, 0, side, UNI_SELF);
+	const struct uni_blocks b = uni_diff_whole(s->d, side);
 	char number[UNI_NUMBER_MAX];
 
-	uni_sink_printf(out, "%-8s ", side_names[side]);
+	uni_sink_printf(out, "%-8s ", uni_diff_side_names[side]);
 	for (size_t n = 0; n < i->nr && n < 3; n++)
 		uni_sink_printf(out, "%s%s", n != 0 ? ", " : "", i->path[n]);
 	if (i->nr > 3)
@@ -257,20 +291,65 @@ static const char *mark_of(const struct uni_diff_show *s, const struct uni_diff_
 	return "";
 }
 
+static void put_times(const struct uni_diff_show *s, const struct uni_diff_row *row,
+	enum uni_column col, struct uni_sink *out)
+{
+	const struct uni_diff_value *v = &row->value[col];
+	struct uni_strbuf before, after;
+
+	uni_strbuf_init(&before);
+	uni_strbuf_init(&after);
+	put_work_value(s, v->c.before.share, false, &before);
+	put_work_value(s, v->c.after.share, false, &after);
+	uni_sink_printf(out, "%11s %11s %+8.2f  %+7.2f .. %+7.2f  %7.4f %s %-6s %s%s\n", before.s,
+		after.s, 100 * v->c.diff, 100 * v->c.low, 100 * v->c.high, v->c.p,
+		v->changed ? "*" : " ", uni_diff_column_names[col],
+		uni_diff_name(s->d, row->function), mark_of(s, row));
+	uni_strbuf_deinit(&before);
+	uni_strbuf_deinit(&after);
+}
+
 static void put_value(const struct uni_diff_show *s, const struct uni_diff_row *row,
 	enum uni_column col, struct uni_sink *out)
 {
 	const struct uni_diff_value *v = &row->value[col];
 
+	if (s->r->each) {
+		put_times(s, row, col, out);
+		return;
+	}
 	uni_sink_printf(out, "%7.2f%% %7.2f%% %+8.2f  %+7.2f .. %+7.2f  %7.4f %s %-6s %s%s\n",
 		100 * v->c.before.share, 100 * v->c.after.share, 100 * v->c.diff, 100 * v->c.low,
-		100 * v->c.high, v->c.p, v->changed ? "*" : " ", column_names[col],
+		100 * v->c.high, v->c.p, v->changed ? "*" : " ", uni_diff_column_names[col],
 		uni_diff_name(s->d, row->function), mark_of(s, row));
 }
 
 static bool is_shown(const struct uni_diff_show *s, const struct uni_diff_value *v)
 {
 	return v->changed || (s->all && (v->tested || s->max_rows == 0));
+}
+
+static const char heading[] = "\n BEFORE    AFTER     DIFF       95 % INTERVAL          P          "
+			      "FUNCTION\n";
+static const char heading_of_calls[] = "\n     BEFORE       AFTER CHANGE %     95 % INTERVAL"
+				       "          P          FUNCTION\n";
+
+/* What the numbers are parts of. */
+static void put_scale(const struct uni_diff_show *s, struct uni_sink *out)
+{
+	struct uni_strbuf line;
+
+	uni_strbuf_init(&line);
+	if (s->r->each) {
+		uni_sink_puts(out, "per call each function by its own calls, if it has enough\n");
+	} else if (s->r->has_work) {
+		put_work_value(s, 1, false, &line);
+		uni_sink_printf(out, "100 %%    %s of %s per %s, which is that of before\n", line.s,
+			s->whole, s->per);
+	} else {
+		uni_sink_printf(out, "100 %%    %s, of each side by itself\n", s->whole);
+	}
+	uni_strbuf_deinit(&line);
 }
 
 void uni_diff_text(const struct uni_diff_show *s, struct uni_sink *out)
@@ -286,14 +365,7 @@ void uni_diff_text(const struct uni_diff_show *s, struct uni_sink *out)
 	uni_sink_putc(out, '\n');
 	put_side(s, UNI_BEFORE, out);
 	put_side(s, UNI_AFTER, out);
-	uni_strbuf_reset(&line);
-	if (s->r->has_work) {
-		put_work_value(s, 1, false, &line);
-		uni_sink_printf(out, "100 %%    %s of %s per %s, which is that of before\n", line.s,
-			s->whole, s->per);
-	} else {
-		uni_sink_printf(out, "100 %%    %s, of each side by itself\n", s->whole);
-	}
+	put_scale(s, out);
 	uni_strbuf_deinit(&line);
 	put_notes(s, out);
 	for (size_t i = 0; i < s->r->nr; i++) {
@@ -306,8 +378,7 @@ void uni_diff_text(const struct uni_diff_show *s, struct uni_sink *out)
 			continue;
 		}
 		if (any && shown++ == 0)
-			uni_sink_puts(out, "\n BEFORE    AFTER     DIFF       95 % INTERVAL        "
-					   "  P          FUNCTION\n");
+			uni_sink_puts(out, s->r->each ? heading_of_calls : heading);
 		for (int col = 0; col < UNI_COLUMNS; col++) {
 			if (is_shown(s, &row->value[col]))
 				put_value(s, row, (enum uni_column)col, out);
@@ -315,140 +386,4 @@ void uni_diff_text(const struct uni_diff_show *s, struct uni_sink *out)
 	}
 	if (left != 0)
 		uni_sink_printf(out, "and %zu more function%s\n", left, left == 1 ? "" : "s");
-}
-
-static void put_json_value(struct uni_json *j, const struct uni_diff_value *v)
-{
-	uni_json_object(j);
-	uni_json_kv(double, j, "before", v->c.before.share);
-	uni_json_kv(double, j, "after", v->c.after.share);
-	uni_json_kv(double, j, "difference", v->c.diff);
-	uni_json_key(j, "interval");
-	uni_json_array(j);
-	uni_json_double(j, v->c.low);
-	uni_json_double(j, v->c.high);
-	uni_json_array_end(j);
-	uni_json_kv(double, j, "p", v->c.p);
-	uni_json_kv(double, j, "q", v->q);
-	uni_json_kv(bool, j, "tested", v->tested);
-	uni_json_kv(bool, j, "changed", v->changed);
-	uni_json_object_end(j);
-}
-
-static void put_json_side(struct uni_json *j, const struct uni_diff_show *s, enum uni_side side)
-{
-	const struct uni_diff_side_info *i = &s->side[side];
-
-	uni_json_key(j, side_names[side]);
-	uni_json_object(j);
-	uni_json_key(j, "files");
-	uni_json_array(j);
-	for (size_t n = 0; n < i->nr; n++)
-		uni_json_str(j, i->path[n]);
-	uni_json_array_end(j);
-	uni_json_key(j, "samples");
-	if (i->samples > 0)
-		uni_json_double(j, i->samples);
-	else
-		uni_json_null(j);
-	uni_json_kv(str, j, "spread_from", spread_origin(s, side));
-	uni_json_object_end(j);
-}
-
-/* The unit of work, and its total: null if the work is not known. */
-static void put_json_work(struct uni_json *j, const struct uni_diff_show *s)
-{
-	uni_json_kv(str, j, "per", s->per);
-	uni_json_key(j, "total");
-	if (!s->r->has_work) {
-		uni_json_null(j);
-		return;
-	}
-	uni_json_object(j);
-	uni_json_kv(str, j, "unit", s->value);
-	uni_json_kv(double, j, "value_before", uni_diff_work_value(s->d));
-	uni_json_kv(double, j, "units_before", uni_diff_work_units(s->d, UNI_BEFORE));
-	uni_json_kv(double, j, "units_after", uni_diff_work_units(s->d, UNI_AFTER));
-	uni_json_key(j, "relative");
-	put_json_value(j, &s->r->whole);
-	uni_json_object_end(j);
-}
-
-static void put_json_functions(struct uni_json *j, const struct uni_diff_show *s)
-{
-	uni_json_key(j, "functions");
-	uni_json_array(j);
-	for (size_t i = 0; i < s->r->nr; i++) {
-		const struct uni_diff_row *row = &s->r->row[i];
-
-		if (s->max_rows != 0 && i >= uni_max(s->max_rows, s->r->nr_changed))
-			break;
-		uni_json_object(j);
-		uni_json_kv(str, j, "name", uni_diff_name(s->d, row->function));
-		uni_json_kv(bool, j, "inlined_before",
-			uni_diff_was_inlined(s->d, row->function, UNI_BEFORE));
-		uni_json_kv(bool, j, "inlined_after",
-			uni_diff_was_inlined(s->d, row->function, UNI_AFTER));
-		for (int col = 0; col < UNI_COLUMNS; col++) {
-			uni_json_key(j, column_names[col]);
-			put_json_value(j, &row->value[col]);
-		}
-		uni_json_object_end(j);
-	}
-	uni_json_array_end(j);
-}
-
-static void put_json_conditions(struct uni_json *j, const struct uni_diff_show *s)
-{
-	uni_json_key(j, "conditions");
-	uni_json_array(j);
-	for (size_t i = 0; i < s->nr_conditions; i++) {
-		const struct uni_condition *c = &s->condition[i];
-
-		uni_json_object(j);
-		uni_json_kv(str, j, "condition", c->text);
-		uni_json_kv(str, j, "result", condition_words[c->result]);
-		uni_json_kv(str, j, "function",
-			c->row < s->r->nr ? uni_diff_name(s->d, s->r->row[c->row].function) : NULL);
-		uni_json_kv(u64, j, "functions_named", c->nr_named);
-		uni_json_object_end(j);
-	}
-	uni_json_array_end(j);
-}
-
-void uni_diff_json(const struct uni_diff_show *s, struct uni_sink *out)
-{
-	static const char *const verdicts[] = {
-		[UNI_VERDICT_SAME] = "same",
-		[UNI_VERDICT_SMALLER] = "smaller",
-		[UNI_VERDICT_LARGER] = "larger",
-		[UNI_VERDICT_FASTER] = "faster",
-		[UNI_VERDICT_SLOWER] = "slower",
-		[UNI_VERDICT_UNSURE] = "cannot tell",
-	};
-	struct uni_strbuf line;
-	struct uni_json j;
-
-	uni_strbuf_init(&line);
-	uni_diff_verdict(s, &line);
-	uni_json_init(&j, out, true);
-	uni_json_object(&j);
-	uni_json_kv(str, &j, "format", "uniscope-diff");
-	uni_json_kv(u64, &j, "version", 1);
-	uni_json_kv(str, &j, "verdict", verdicts[s->r->verdict]);
-	uni_json_kv(str, &j, "text", line.s);
-	uni_json_kv(str, &j, "of", s->of);
-	put_json_work(&j, s);
-	put_json_side(&j, s, UNI_BEFORE);
-	put_json_side(&j, s, UNI_AFTER);
-	put_json_conditions(&j, s);
-	uni_json_kv(double, &j, "threshold", s->limits->threshold);
-	uni_json_kv(double, &j, "tolerance", s->limits->tolerance);
-	uni_json_kv(double, &j, "bound", s->r->bound);
-	uni_json_kv(double, &j, "more", s->r->more);
-	uni_json_kv(double, &j, "correlation", s->r->corr);
-	put_json_functions(&j, s);
-	uni_json_object_end(&j);
-	uni_sink_putc(out, '\n');
-	uni_strbuf_deinit(&line);
 }

@@ -11,6 +11,14 @@
 
 #define UNKNOWN "[unknown]"
 
+/* Cells of a function's calls, behind those of its values. */
+#define CALLS UNI_COLUMNS
+#define CELLS (UNI_COLUMNS + 1)
+
+/* With fewer calls or blocks of them, a mean per call says nothing of its spread. */
+#define CALLS_MIN	30
+#define CALL_BLOCKS_MIN 8
+
 /* A row of cells for each function: block by block, self and total apart. */
 struct side {
 	size_t nr_runs, nr_added, per_run, nr_blocks;
@@ -18,7 +26,9 @@ struct side {
 	double *work; /* units, times the value of one before; all 0: it is not known */
 	double units;
 	uint32_t *run;
-	UNI_VEC(double) cells[UNI_COLUMNS];
+	UNI_VEC(double) cells[CELLS];
+	UNI_VEC(double) few_x, few_n; /* blocks with calls, of the function asked for last */
+	UNI_VEC(uint32_t) few_run;
 	double samples;
 	bool independent, unknown; /* no times; the number of samples is not known */
 };
@@ -32,7 +42,7 @@ struct uni_diff_sides {
 	struct uni_strtab *names;
 	UNI_VEC(struct function) functions; /* by the number of their name */
 	struct side side[UNI_SIDES];
-	bool of_runs, has_work;
+	bool of_runs, has_work, each;
 	double work_value;
 };
 
@@ -63,7 +73,10 @@ void uni_diff_destroy(struct uni_diff_sides *d)
 		free(d->side[s].n);
 		free(d->side[s].work);
 		free(d->side[s].run);
-		for (int c = 0; c < UNI_COLUMNS; c++)
+		uni_vec_free(&d->side[s].few_x);
+		uni_vec_free(&d->side[s].few_n);
+		uni_vec_free(&d->side[s].few_run);
+		for (int c = 0; c < CELLS; c++)
 			uni_vec_free(&d->side[s].cells[c]);
 	}
 	uni_vec_free(&d->functions);
@@ -89,7 +102,7 @@ static size_t source_name_len(const char *name, size_t len)
 /* All functions have cells in all blocks. */
 static bool side_grow(struct side *s, size_t nr_functions)
 {
-	for (int c = 0; c < UNI_COLUMNS; c++) {
+	for (int c = 0; c < CELLS; c++) {
 		size_t want, have = s->cells[c].nr;
 
 		if (__builtin_mul_overflow(nr_functions, s->nr_blocks, &want))
@@ -169,8 +182,10 @@ static void entry_add(struct adding *a, uint32_t node, double value, size_t bloc
 	for (; node != UNI_NODE_ROOT; node = uni_profile_node(a->p, node)->parent) {
 		uint32_t f = a->function[uni_profile_node(a->p, node)->frame];
 
-		if (leaf)
+		if (leaf) {
 			a->s->cells[UNI_SELF].v[f * nr + block] += value;
+			a->s->cells[CALLS].v[f * nr + block]++;
+		}
 		leaf = false;
 		if (a->counted.v[f] == a->nr_entries)
 			continue;
@@ -271,7 +286,10 @@ int uni_diff_add(struct uni_diff_sides *d, enum uni_side side, const struct uni_
 {
 	struct side *s = &d->side[side];
 	struct adding a = { .d = d, .s = s, .p = run->p };
-	bool ok = s->nr_added < s->nr_runs && side_begin(d, s, run) && adding_begin(&a, side);
+	bool ok;
+
+	d->each = run->each;
+	ok = s->nr_added < s->nr_runs && side_begin(d, s, run) && adding_begin(&a, side);
 
 	if (ok) {
 		add_run(&a, run);
@@ -328,6 +346,33 @@ static struct uni_blocks blocks_of(
 	return b;
 }
 
+/* Those with calls; all that has calls in too few of them is nothing. */
+static struct uni_blocks blocks_of_calls(
+	const struct uni_diff_sides *d, enum uni_side side, const double *x, const double *calls)
+{
+	/* What is asked for is made when it is asked for. */
+	struct side *s = &((struct uni_diff_sides *)(uintptr_t)d)->side[side];
+	struct uni_blocks b = { 0 };
+
+	s->few_x.nr = s->few_n.nr = s->few_run.nr = 0;
+	for (size_t i = 0; x != NULL && i < s->nr_blocks; i++) {
+		if (calls[i] == 0)
+			continue;
+		if (!uni_vec_push(&s->few_x, x[i]) || !uni_vec_push(&s->few_n, calls[i]) ||
+			!uni_vec_push(&s->few_run, s->run[i]))
+			return b;
+		b.sum_x += x[i];
+		b.sum_n += calls[i];
+	}
+	if (b.sum_n < CALLS_MIN || s->few_n.nr < (d->of_runs ? UNI_DIFF_RUNS_MIN : CALL_BLOCKS_MIN))
+		return (struct uni_blocks){ .sum_x = b.sum_x, .sum_n = b.sum_n };
+	b.x = s->few_x.v;
+	b.n = s->few_n.v;
+	b.run = s->few_run.v;
+	b.nr = s->few_n.nr;
+	return b;
+}
+
 struct uni_blocks uni_diff_blocks(
 	const struct uni_diff_sides *d, size_t function, enum uni_side side, enum uni_column column)
 {
@@ -335,8 +380,11 @@ struct uni_blocks uni_diff_blocks(
 	size_t first = function * s->nr_blocks;
 
 	/* It may have come with the other side, and not be in this one. */
-	return blocks_of(d, side,
-		first + s->nr_blocks > s->cells[column].nr ? NULL : s->cells[column].v + first);
+	const double *x =
+		first + s->nr_blocks > s->cells[column].nr ? NULL : s->cells[column].v + first;
+
+	return d->each ? blocks_of_calls(d, side, x, x != NULL ? s->cells[CALLS].v + first : NULL)
+		       : blocks_of(d, side, x);
 }
 
 struct uni_blocks uni_diff_whole(const struct uni_diff_sides *d, enum uni_side side)
@@ -357,6 +405,11 @@ double uni_diff_work_value(const struct uni_diff_sides *d)
 double uni_diff_work_units(const struct uni_diff_sides *d, enum uni_side side)
 {
 	return d->side[side].units;
+}
+
+bool uni_diff_is_each(const struct uni_diff_sides *d)
+{
+	return d->each;
 }
 
 bool uni_diff_of_runs(const struct uni_diff_sides *d)

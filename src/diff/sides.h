@@ -41,6 +41,7 @@ struct uni_diff_run {
 	const struct uni_diff_work *work;
 	size_t nr_work;
 	double scale; /* of the values: seconds; 0: they stay as they are */
+	bool each; /* entries are calls: each function is compared by its own. All runs, or none */
 };
 
 struct uni_diff_sides; /* opaque */
@@ -71,6 +72,12 @@ bool uni_diff_has_work(const struct uni_diff_sides *d);
 double uni_diff_work_value(const struct uni_diff_sides *d); /* of that 1, in values */
 double uni_diff_work_units(const struct uni_diff_sides *d, enum uni_side side);
 struct uni_blocks uni_diff_whole(const struct uni_diff_sides *d, enum uni_side side);
+/*
+ * Is each function compared by its own calls? Then its blocks are those in which it has ended
+ * calls, and n is their number there. Blocks of which there are too few to compare have nr 0.
+ * Borrowed until the next question about that side.
+ */
+bool uni_diff_is_each(const struct uni_diff_sides *d);
 bool uni_diff_knows_samples(const struct uni_diff_sides *d, enum uni_side side);
 /* Are there neither blocks nor runs: samples are taken as independent? */
 bool uni_diff_is_independent(const struct uni_diff_sides *d, enum uni_side side);

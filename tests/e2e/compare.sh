@@ -135,13 +135,34 @@ print(sum(f["calls"] for f in json.load(sys.stdin)["functions"] if f["function"]
 check 'traces are compared by the time in functions' gives 3 'of the time in traced\|100 %    the time in traced functions' t1.uniscope t2.uniscope
 check 'or per call, of which there are as many as trace report has' gives 3 "$(calls t1.uniscope sort) times 'call of sort'" --per 'call sort' t1.uniscope t2.uniscope
 check 'or by the number of calls' gives 3 'all calls of functions' --of calls t1.uniscope t2.uniscope
+"$MKTRACE" t3.uniscope 20000 1 slow 3 || exit 1
+check 'each function by its own calls: one became slower' gives 4 '^slower: a call of compare takes ' --per call t1.uniscope t3.uniscope
+check 'only that one is listed' sh -c '[ "$(grep -c "[*] self" out)" = 1 ] && ! grep -q "[*] total" out'
+check 'and faster the other way round' gives 0 '^faster: a call of compare takes ' --per call t3.uniscope t1.uniscope
+check 'times per call are those of trace report, as far as there are enough' sh -c '"$1" diff --per call --json --max 0 t1.uniscope t3.uniscope >d.json
+	for side in 1 3; do "$1" trace report -n 0 --json t$side.uniscope >r$side.json; done; python3 -c "
+import json
+old, new = ({f[\"function\"]: f for f in json.load(open(n))[\"functions\"]} for n in (\"r1.json\", \"r3.json\"))
+rows = {f[\"name\"]: f for f in json.load(open(\"d.json\"))[\"functions\"]}
+for name in (\"fib\", \"sort\", \"compare\"):
+    for side, of in (\"before\", old), (\"after\", new):
+        assert abs(rows[name][\"self\"][side] * 1e9 - of[name][\"self_ns\"] / of[name][\"calls\"]) < 0.01, (name, rows[name], of[name])
+s = rows[\"compare\"][\"self\"]
+assert s[\"interval\"][0] < 6 / (s[\"before\"] * 1e9) < s[\"interval\"][1], s
+assert not rows[\"array\"][\"self\"][\"tested\"], rows[\"array\"]"' sh "$U"
+check 'a condition of a call is in percent' gives 4 '^failed: function comp. +20%: compare (self) +' --per call --fail-if 'function comp* +20%' t1.uniscope t3.uniscope
+check 'another function does not matter to it' gives 0 '^passed: function fib +20%' --per call --fail-if 'function fib +20%' t1.uniscope t3.uniscope
+check 'not in points' gives 2 'grows by +NUMBER%' --per call --fail-if 'function fib +20pp' t1.uniscope t3.uniscope
+check 'nor shares in percent' gives 2 'shares grow by +NUMBERpp' --fail-if 'function a +20%' old new
+check 'samples have no calls' gives 1 'needs a function trace' --per call s.uniscope s.uniscope
+check 'only times go with it' gives 2 'not with --of calls' --per call --of calls t1.uniscope t3.uniscope
 check 'a trace and samples are no pair' gives 1 'only like can be compared' t1.uniscope s.uniscope
 sed 's/"status": 3/"status": -3/' failed.uniscope/session.json >bad && cp bad failed.uniscope/session.json
 check 'work that makes no sense is refused' gives 1 'member "work" makes no sense' s.uniscope failed.uniscope
 check '--per run needs several' gives 2 'at least 3 recordings of each side' --per run o1.uniscope n1.uniscope
 check 'VM exits as work: as many times as there are' gives 3 "111,000 times 'exit io\*'" --per 'exit io*' s.uniscope s.uniscope
 check 'no such exit is status 1' gives 1 "has no VM exit 'nothing'" --per 'exit nothing' s.uniscope s.uniscope
-check 'work is of three kinds' gives 2 "it is 'run', 'call GLOB'" --per requests s.uniscope s.uniscope
+check 'work is of four kinds' gives 2 "it is 'run', 'call' " --per requests s.uniscope s.uniscope
 check 'folded stacks have no rate' gives 1 'rate of samples' --per run old old old -- new new new
 for condition in 'function a +2' 'function a 2pp' 'function +2pp' 'function a+2pp' 'a +2pp' 'function a +-2pp' 'function a +nanpp' ''; do
 	check "the form of a condition is said for '$condition'" gives 2 "a condition is 'function GLOB" --fail-if "$condition" old new

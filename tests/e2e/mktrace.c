@@ -3,7 +3,7 @@
  * mktrace PATH EVENTS CPUS MODE [SEED]: a session with about so many function events, for tests of
  * its readers and for benchmarks. MODE "graph" or "lite": threads that wander over the CPUs and
  * call at random, with losses here and there. "function": calls only. "work": one thread of one CPU
- * that runs fib, a parser and a sort. "promises": promises that make, wait for and resolve others.
+ * that runs fib, a parser and a sort. "slow": the same, and each call of compare takes 6 ns more. "promises": promises that make, wait for and resolve others.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ struct maker {
 	uint64_t samples;	       /* besides, one function deep */
 	uint64_t open[OPEN], promises; /* ids; the last one */
 	unsigned cpus;
-	bool lite;
+	bool lite, slow;
 };
 
 static uint32_t rnd(struct maker *k, uint32_t below)
@@ -231,6 +231,7 @@ static void sort(struct maker *k, uint32_t n, uint32_t sp)
 	IN(SORT, sp);
 	for (uint32_t i = 1; i < n; i++) {
 		IN(COMPARE, sp - 64);
+		k->now += k->slow ? 6 : 0;
 		OUT(COMPARE, sp - 64);
 	}
 	if (n > 1) {
@@ -238,6 +239,11 @@ static void sort(struct maker *k, uint32_t n, uint32_t sp)
 		sort(k, n - 1 - left, sp - 64);
 	}
 	OUT(SORT, sp);
+}
+
+static bool is_work(const char *mode)
+{
+	return strcmp(mode, "work") == 0 || strcmp(mode, "slow") == 0;
 }
 
 static void work(struct maker *k)
@@ -255,8 +261,9 @@ static void make_all(struct maker *k, uint64_t events, const char *mode)
 		k->open[i] = 1 + i; /* older than the trace */
 	k->now = 0xfff00000;
 	k->lite = strcmp(mode, "lite") == 0;
+	k->slow = strcmp(mode, "slow") == 0;
 	while (k->events < events) {
-		if (strcmp(mode, "work") == 0)
+		if (is_work(mode))
 			work(k);
 		else if (strcmp(mode, "function") == 0)
 			functions_only(k);
@@ -320,14 +327,14 @@ static int write_all(
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	meta->trace.info = k->m.in.info;
 	(void)snprintf(meta->trace.mode, sizeof(meta->trace.mode), "%s",
-		strcmp(mode, "work") == 0 ? "graph" : mode);
+		is_work(mode) ? "graph" : mode);
 	for (unsigned i = 0; i < k->cpus; i++)
 		meta->trace.cpu[i].clock = (struct uni_record_clock){
 			.cycles = 1000, .ns = 5000000000, .hz = 1000000000, .source = "none"
 		};
 	rc = uni_recorder_create(path, meta, true, &r, err);
 	if (rc == 0)
-		rc = add_names(r, strcmp(mode, "work") == 0, err);
+		rc = add_names(r, is_work(mode), err);
 	if (rc == 0)
 		rc = uni_recorder_trace(r, 0, &k->out, err);
 	if (rc == 0) {
