@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh disable=SC2154
 # limit: 600
-# A kernel where the programs do not load. doctor says no and why, ls names the other way, and record takes it. Last of all cases: a
-# lockdown is for good.
+# A kernel where the programs do not load. doctor says no and why, ls names the other way, and record takes it. One kernel is enough,
+# because the reasons are made here. Last of all cases: a lockdown is for good.
 jit=/proc/sys/net/core/bpf_jit_enable
 ls_says() { # WORDS
 	shows "$1" uniscope ls && awk -v pid="$pid" '$1 == pid && / kvm  *stopped for each sample/ { ok = 1 } END { exit !ok }' "$T/said"
@@ -41,8 +41,7 @@ all 'verifier refuses the program uni_[a-z_]*: .*JIT' program
 check 'no programs: --exits says why' fails 'verifier refuses the program' \
 	uniscope record "$target,via=bpf" --exits -d 1 -o "$T/b"
 echo 1 >$jit
-check 'with JIT all is well again: doctor' ask_doctor
-check 'with JIT all is well again: kvm-bpf' doctor_says ok kvm-bpf
+check 'with JIT all is well again' shows 'never stopped' uniscope record "$target" -d 0.2 -o "$T/well"
 echo confidentiality >/sys/kernel/security/lockdown
 all 'kernel lockdown is' lockdown
 check 'lockdown: nor does --method bpf' fails 'kernel lockdown is' uniscope record "$target" --method bpf -d 1 -o "$T/b"
