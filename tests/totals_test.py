@@ -107,6 +107,12 @@ class Totals(unittest.TestCase):
         self.assertEqual(said(("a", "OK", ""), which="all", have=have, log="clang")[0], 0)
         self.assertIn("failed: B fuzz/f: did not run", said(("a", "OK", ""), which="all", have=have, log="asan")[1])
 
+    def test_fuzz_tests_run_under_asan(self):
+        have = {"a": ["unit"], "f": ["fuzz"], "lab_boot": ["e2e"]}
+        ran = ("a", "OK", ""), ("lab_boot", "OK", "")
+        self.assertNotIn("failed: B fuzz/f: did not run", said(*ran, which="all", have=have)[1])
+        self.assertIn("failed: B fuzz/f: did not run", said(*ran, which="default", have=have)[1])
+
     def test_slowest(self):
         out = io.StringIO()
         t = totals.Totals(out)
