@@ -6,6 +6,7 @@
 #include "annotate/annotation.h"
 #include "annotate/arrows.h"
 #include "base/checked.h"
+#include "base/text.h"
 #include "profile/text.h"
 
 #define LINE_MAX 256
@@ -128,7 +129,7 @@ static void put_insn(const struct writer *w, size_t at)
 	if (callee != NULL)
 		uni_sink_printf(w->out, "  <%s>", callee);
 	if (i->sites != 0)
-		uni_sink_printf(w->out, "  %" PRIu64 " calls", i->calls);
+		uni_sink_printf(w->out, "  %" PRIu64 " call%s", i->calls, uni_plural(i->calls));
 	if (i->sites > 1)
 		uni_sink_printf(w->out, "%s %" PRIu32 " places together",
 			w->a->of == UNI_ANNOTATE_EXACT ? "; below:" : " from", i->sites);
@@ -170,8 +171,8 @@ static void put_other_callees(const struct writer *w)
 			uni_sink_puts(w->out, "\nalso called, by no direct call:\n");
 		any = true;
 		uni_text_number(value, c->value);
-		uni_sink_printf(w->out, "%12s %s  %s, %" PRIu64 " calls\n", value,
-			uni_annotation_unit(w->a), c->name, c->calls);
+		uni_sink_printf(w->out, "%12s %s  %s, %" PRIu64 " call%s\n", value,
+			uni_annotation_unit(w->a), c->name, c->calls, uni_plural(c->calls));
 	}
 }
 

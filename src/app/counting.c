@@ -10,6 +10,7 @@
 #include "app/term.h"
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "mem/as.h"
 
 #define LOOK_NS	      (100 * UNI_NSEC_PER_MSEC) /* how often signals are heeded */
@@ -246,7 +247,7 @@ static int count_calls(struct counter *k, double duration, struct uni_err *err)
 		if (rc == 0)
 			rc = count_once(k, end_ns != 0 ? uni_min(until, end_ns) : until, err);
 		now = uni_now_ns();
-		uni_progress("%" PRIu64 " calls in %.0f s", k->c->stops,
+		uni_progress("%" PRIu64 " call%s in %.0f s", k->c->stops, uni_plural(k->c->stops),
 			(double)(now - k->begin_ns) / 1e9);
 	}
 	uni_progress_end();

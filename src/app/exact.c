@@ -17,6 +17,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "config.h"
 #include "recording/exact.h"
 
@@ -277,14 +278,19 @@ static void tell_exact_counts(const struct run *run, const struct uni_exact *e)
 	uint64_t unsure = uni_exact_stat(e, UNI_EXACT_UNKNOWN_CUTS);
 
 	if (uni_exact_mode(e) == UNI_EXACT_COUNTS)
-		uni_note("%s: %" PRIu64 " instructions", run->end, uni_exact_insns(e));
+		uni_note("%s: %" PRIu64 " instruction%s", run->end, uni_exact_insns(e),
+			uni_plural(uni_exact_insns(e)));
 	else
-		uni_note("%s: %" PRIu64 " instructions, %" PRIu64 " calls, %" PRIu64 " interrupts",
-			run->end, uni_exact_insns(e), uni_exact_stat(e, UNI_EXACT_CALLS),
-			uni_exact_stat(e, UNI_EXACT_INTERRUPTS));
+		uni_note("%s: %" PRIu64 " instruction%s, %" PRIu64 " call%s, %" PRIu64
+			 " interrupt%s",
+			run->end, uni_exact_insns(e), uni_plural(uni_exact_insns(e)),
+			uni_exact_stat(e, UNI_EXACT_CALLS),
+			uni_plural(uni_exact_stat(e, UNI_EXACT_CALLS)),
+			uni_exact_stat(e, UNI_EXACT_INTERRUPTS),
+			uni_plural(uni_exact_stat(e, UNI_EXACT_INTERRUPTS)));
 	if (uni_exact_before(e) != 0)
-		uni_note("%" PRIu64 " instructions of firmware before the image are left out",
-			uni_exact_before(e));
+		uni_note("%" PRIu64 " instruction%s of firmware before the image are left out",
+			uni_exact_before(e), uni_plural(uni_exact_before(e)));
 	if (run->args->repeatable && run->over)
 		uni_note("the guest did not end by itself: when it was ended is not repeatable");
 	if (unsure != 0)

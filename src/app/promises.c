@@ -312,11 +312,6 @@ int uni_promises_open(struct uni_promises *ret, const char *path,
 	return uni_promises_open_to(ret, path, "-", args, err);
 }
 
-static const char *plural_end(uint64_t nr)
-{
-	return nr == 1 ? "" : "s";
-}
-
 /* Waits from before the trace are in the guest's list of threads, also if it tells of no others. */
 static bool tells_waits(const struct uni_promise_model *m)
 {
@@ -338,10 +333,10 @@ static void say_quality(const struct uni_promise_model *m)
 	if (m->lost != 0)
 		uni_note("%s%" PRIu64 " event%s missing in %" PRIu64 " place%s: %s",
 			m->lost_at_most ? "at most " : "", m->lost, is_are(m->lost), m->gaps,
-			plural_end(m->gaps), then);
+			uni_plural(m->gaps), then);
 	else if (m->gaps != 0)
 		uni_note("events are missing in %" PRIu64 " place%s, how many is not known: %s",
-			m->gaps, plural_end(m->gaps), then);
+			m->gaps, uni_plural(m->gaps), then);
 	if (!tells_waits(m) && m->runs.nr != 0)
 		uni_note("this trace does not tell who waits for whom (no event try_read or "
 			 "read_later): %s",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/text.h"
 #include "app/pace.h"
 
 double uni_quality_share(uint64_t part, uint64_t whole)
@@ -205,7 +206,7 @@ enum uni_doubt uni_quality_doubt(char ret[UNI_QUALITY_METHOD], const char *image
 	(void)snprintf(ret, UNI_QUALITY_METHOD,
 		"only %" PRIu64 " sample%s to tell shares from: too few; record for longer, or "
 		"with a higher --frequency",
-		nr, nr == 1 ? "" : "s");
+		nr, uni_plural(nr));
 	return UNI_DOUBT_TOO_FEW;
 }
 
@@ -244,14 +245,16 @@ static void put_states(struct uni_sink *out, const struct uni_recorded_guest *g,
 		{ UNI_OFF_CPU_WAITING, "waiting", "a thread waited, with a time limit" },
 	};
 
-	uni_sink_printf(out, "counted    %" PRIu64 " samples, %.2f %%: %s\n", counted,
-		uni_quality_share(counted, st->weight), uni_filter_whole(shown));
+	uni_sink_printf(out, "counted    %" PRIu64 " sample%s, %.2f %%: %s\n", counted,
+		uni_plural(counted), uni_quality_share(counted, st->weight),
+		uni_filter_whole(shown));
 	for (size_t i = 0; i < uni_array_len(rows); i++) {
 		uint64_t n = st->state[rows[i].state];
 
 		if (n != 0)
-			uni_sink_printf(out, "%-10s %" PRIu64 " samples, %.2f %%: %s\n",
-				rows[i].word, n, uni_quality_share(n, st->weight), rows[i].meaning);
+			uni_sink_printf(out, "%-10s %" PRIu64 " sample%s, %.2f %%: %s\n",
+				rows[i].word, n, uni_plural(n), uni_quality_share(n, st->weight),
+				rows[i].meaning);
 	}
 }
 
@@ -262,6 +265,10 @@ static void put_stops(struct uni_sink *out, const struct uni_record_stats *st)
 
 	for (unsigned i = 0; i < UNI_STOP_NR; i++)
 		all += st->stop[i];
+	if (all == 0) { /* of none, no share is whole */
+		uni_sink_puts(out, "chains     none\n");
+		return;
+	}
 	uni_sink_printf(out, "chains     %.2f %% end at their root",
 		uni_quality_share(st->stop[UNI_STOP_ROOT], all));
 	for (unsigned i = 1; i < UNI_STOP_NR; i++) {
@@ -293,7 +300,7 @@ static void put_samples(struct uni_sink *out, const struct uni_recorded_guest *g
 
 	uni_sink_printf(out, "samples    %" PRIu64 " in %.1f s from %" PRIu32 " vCPU%s at %g Hz; ",
 		st->weight, uni_quality_seconds(st), g->meta->nr_vcpus,
-		g->meta->nr_vcpus == 1 ? "" : "s", g->meta->frequency);
+		uni_plural(g->meta->nr_vcpus), g->meta->frequency);
 	if (uni_quality_inside(g->meta) && st->weight > st->samples)
 		uni_sink_printf(
 			out, "%" PRIu64 " taken, which stand for late ticks, too; ", st->samples);
@@ -359,7 +366,8 @@ static void put_times(struct uni_sink *out, const struct uni_record_stats *st)
 		uni_quality_where(where, &st->times[v]);
 		uni_sink_printf(out, "vcpu %-5" PRIu32 " %s", v, where);
 		if (st->times[v].exits != 0)
-			uni_sink_printf(out, ", %" PRIu64 " exits", st->times[v].exits);
+			uni_sink_printf(out, ", %" PRIu64 " exit%s", st->times[v].exits,
+				uni_plural(st->times[v].exits));
 		uni_sink_putc(out, '\n');
 	}
 }
@@ -413,8 +421,8 @@ static void put_doubts(struct uni_sink *out, const struct uni_recorded_guest *g,
 static void put_part(struct uni_sink *out, uint32_t number, uint64_t weight, uint64_t pauses,
 	const char way[UNI_QUALITY_METHOD])
 {
-	uni_sink_printf(out, "part %-5" PRIu32 " %" PRIu64 " samples, %" PRIu64 " pauses: %s\n",
-		number, weight, pauses, way);
+	uni_sink_printf(out, "part %-5" PRIu32 " %" PRIu64 " sample%s, %" PRIu64 " pause%s: %s\n",
+		number, weight, uni_plural(weight), pauses, uni_plural(pauses), way);
 }
 
 /* All but what is counted in the parts behind it. */
@@ -463,9 +471,9 @@ static void put_guest(struct uni_sink *out, const struct uni_recorded_guest *g,
 		return;
 	}
 	if (g->meta->aggregate) {
-		uni_sink_printf(out, "aggregate  %" PRIu64 " stacks, without times%s%s\n\n",
-			g->stats->samples, g->meta->unit[0] != '\0' ? "; numbers are " : "",
-			g->meta->unit);
+		uni_sink_printf(out, "aggregate  %" PRIu64 " stack%s, without times%s%s\n\n",
+			g->stats->samples, uni_plural(g->stats->samples),
+			g->meta->unit[0] != '\0' ? "; numbers are " : "", g->meta->unit);
 		return;
 	}
 	if (!uni_quality_exits_only(g->meta)) {

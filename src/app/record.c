@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "app/follow.h"
 #include "app/quality.h"
 #include "app/signals.h"
@@ -142,9 +143,9 @@ static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t e
 		(void)snprintf(guests, sizeof(guests), " of %zu guests", run->nr);
 	if (run->args->duration > 0)
 		(void)snprintf(length, sizeof(length), " / %.0f", run->args->duration);
-	uni_progress("recording %.1f%s s, %" PRIu64 " samples%s, %" PRIu64 " skipped or lost%s",
-		(double)(run->before_ns + elapsed_ns) / 1e9, length, samples, guests, missed,
-		run->args->duration > 0 ? "" : " (Ctrl-C ends it)");
+	uni_progress("recording %.1f%s s, %" PRIu64 " sample%s%s, %" PRIu64 " skipped or lost%s",
+		(double)(run->before_ns + elapsed_ns) / 1e9, length, samples, uni_plural(samples),
+		guests, missed, run->args->duration > 0 ? "" : " (Ctrl-C ends it)");
 }
 
 /* It is an error if the only guest's exits cannot be seen; with several guests the others are
@@ -190,8 +191,8 @@ static int tee_end(struct uni_guest *g, const struct uni_record_args *args, stru
 	int rc = uni_replay_tee_finish(g->t, &saved, err);
 
 	if (rc == 0 && !args->quiet)
-		uni_note("saved %" PRIu64 " snapshots (%" PRIu64 " kB) in %s%s", saved.snapshots,
-			saved.bytes / 1024, args->save_replay,
+		uni_note("saved %" PRIu64 " snapshot%s (%" PRIu64 " kB) in %s%s", saved.snapshots,
+			uni_plural(saved.snapshots), saved.bytes / 1024, args->save_replay,
 			saved.lost_snapshots + saved.lost_blocks != 0
 				? ", not all: it is full, or memory could not be read"
 				: "");

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "app/pace.h"
 #include "app/quality.h"
 #include "app/term.h"
@@ -62,17 +63,21 @@ static void tell_samples(const char *of, const char *sep, const struct uni_recor
 	/* A guest that samples itself has rings for more CPUs than may run: see tell_cost(). */
 	uint32_t nr = st->silent < m->nr_vcpus ? m->nr_vcpus - st->silent : m->nr_vcpus;
 	const struct uni_sample_filter on_cpu = { .on_cpu = true };
-	char missed[96], text[UNI_QUALITY_METHOD];
+	char missed[96], chains[96] = "", text[UNI_QUALITY_METHOD];
 
 	if (uni_quality_streamed(m))
 		(void)snprintf(missed, sizeof(missed), "%" PRIu64 " lost", st->lost);
 	else
 		(void)snprintf(missed, sizeof(missed), "%" PRIu64 " late, %" PRIu64 " skipped",
 			st->late, st->skipped);
-	uni_note("%s%s%" PRIu64 " samples in %.1f s from %" PRIu32 " vCPU%s, %s, %" PRIu64
-		 " chains cut short (%.2f %% complete)",
-		of, sep, st->weight, uni_quality_seconds(st), nr, nr == 1 ? "" : "s", missed,
-		st->truncated, complete);
+	/* Of no chain, no share is complete. */
+	if (st->weight != 0)
+		(void)snprintf(chains, sizeof(chains),
+			", %" PRIu64 " chain%s cut short (%.2f %% complete)", st->truncated,
+			uni_plural(st->truncated), complete);
+	uni_note("%s%s%" PRIu64 " sample%s in %.1f s from %" PRIu32 " vCPU%s, %s%s", of, sep,
+		st->weight, uni_plural(st->weight), uni_quality_seconds(st), nr, uni_plural(nr),
+		missed, chains);
 	if (st->weight == 0 && may_sleep(m->target))
 		uni_note("%s%sthe process ran on a CPU too little for a sample, if at all: "
 			 "`uniscope stacks %s` "
@@ -81,10 +86,10 @@ static void tell_samples(const char *of, const char *sep, const struct uni_recor
 	if (uni_quality_doubt(text, uni_quality_image(m), st, &on_cpu) != UNI_DOUBT_NONE)
 		uni_note("%s%s%s", of, sep, text);
 	if (st->guessed != 0)
-		uni_note("%s%s%" PRIu64
-			 " chains (%.2f %%) have frames that were found by searching "
-			 "the stack, and may be wrong",
-			of, sep, st->guessed, uni_quality_share(st->guessed, st->weight));
+		uni_note("%s%s%" PRIu64 " chain%s frames that were found by searching "
+			 "the stack, and may be wrong (%.2f %%)",
+			of, sep, st->guessed, st->guessed == 1 ? " has" : "s have",
+			uni_quality_share(st->guessed, st->weight));
 	if (uni_pace_limited(text, sizeof(text), m, st))
 		uni_note("%s%s%s", of, sep, text);
 }
@@ -120,9 +125,9 @@ static void tell_cost(const char *of, const char *sep, const struct uni_record_s
 	double wall = uni_quality_seconds(st);
 
 	if (st->weight > st->samples)
-		uni_note("%s%s%" PRIu64 " samples were taken: of ticks that came late some stand "
+		uni_note("%s%s%" PRIu64 " sample%s taken: of ticks that came late some stand "
 			 "for several",
-			of, sep, st->samples);
+			of, sep, st->samples, st->samples == 1 ? " was" : "s were");
 	if (st->silent != 0)
 		uni_note("%s%s%" PRIu32 " more of its CPUs had no timer ticks, and so no samples",
 			of, sep, st->silent);

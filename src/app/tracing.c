@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "app/signals.h"
 #include "app/term.h"
 #include "app/unpatch.h"
@@ -278,20 +279,21 @@ void uni_tracing_say(const struct uni_trace_done *d)
 	else if (d->calls_itself && d->nr_functions == 0)
 		uni_note("all functions that call the tracer by themselves are traced%s", stood);
 	else
-		uni_note("%u functions at %u places are traced%s", d->nr_functions, d->nr_sites,
-			stood);
+		uni_note("%u function%s at %u place%s %s traced%s", d->nr_functions,
+			uni_plural(d->nr_functions), d->nr_sites, uni_plural(d->nr_sites),
+			d->nr_functions == 1 ? "is" : "are", stood);
 	if (d->calls_itself && d->nr_functions != 0)
 		uni_note("and so are all that call the tracer by themselves");
 	if (d->nr_no_exits != 0)
-		uni_note("%u functions that match are not: their returns are not known (link with "
+		uni_note("%u function%s not: their returns are not known (link with "
 			 "--emit-relocs, or --mode function)",
-			d->nr_no_exits);
+			d->nr_no_exits,
+			d->nr_no_exits == 1 ? " that matches is" : "s that match are");
 	if (d->nr_pieces != 0)
-		uni_note("%u functions that match are not: they begin with several instructions "
+		uni_note("%u function%s not: several instructions are at the begin "
 			 "(uniscope trace prepare, or --pieces)",
-			d->nr_pieces);
+			d->nr_pieces, d->nr_pieces == 1 ? " that matches is" : "s that match are");
 	if (d->nr_unlike != 0)
-		uni_note("%u functions are left alone: the guest has other code there than its "
-			 "image",
-			d->nr_unlike);
+		uni_note("%u function%s left alone: the guest has other code there than its image",
+			d->nr_unlike, d->nr_unlike == 1 ? " is" : "s are");
 }

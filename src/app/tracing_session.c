@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "app/record.h"
 #include "app/scratch.h"
 #include "app/signals.h"
@@ -47,8 +48,8 @@ static void on_progress(void *ctx, const struct uni_trecord_state *st)
 		return;
 	if (r->s->duration > 0)
 		(void)snprintf(length, sizeof(length), " / %.0f", r->s->duration);
-	uni_progress("tracing %.1f%s s, %" PRIu64 " events, %" PRIu64 " lost%s",
-		(double)st->elapsed_ns / 1e9, length, st->events, st->lost,
+	uni_progress("tracing %.1f%s s, %" PRIu64 " event%s, %" PRIu64 " lost%s",
+		(double)st->elapsed_ns / 1e9, length, st->events, uni_plural(st->events), st->lost,
 		r->s->duration > 0 ? "" : " (Ctrl-C ends it)");
 }
 
@@ -357,13 +358,15 @@ static void say_counts(const struct run *r, struct uni_strbuf *b)
 		nr += t->cpu[i].events + t->cpu[i].others != 0;
 	}
 	if (r->done.threads && r->done.nr_functions == 0 && sum.events == 0) {
-		uni_strbuf_addf(b, "%" PRIu64 " events of threads", sum.told);
+		uni_strbuf_addf(
+			b, "%" PRIu64 " event%s of threads", sum.told, uni_plural(sum.told));
 		sum.others -= uni_min(sum.told, sum.others);
 	} else {
-		uni_strbuf_addf(b, "%" PRIu64 " events (calls and returns)", sum.events);
+		uni_strbuf_addf(b, "%" PRIu64 " event%s (calls and returns)", sum.events,
+			uni_plural(sum.events));
 	}
 	if (sum.others != 0)
-		uni_strbuf_addf(b, " and %" PRIu64 " others", sum.others);
+		uni_strbuf_addf(b, " and %" PRIu64 " other%s", sum.others, uni_plural(sum.others));
 	if (nr != 0)
 		uni_strbuf_addf(b, " of %u CPU%s", nr, nr != 1 ? "s" : "");
 	uni_strbuf_addf(b, ", %s%" PRIu64 " %s", uni_record_trace_lost_at_most(t) ? "at most " : "",

@@ -8,6 +8,7 @@
 
 #include "base/privilege.h"
 #include "base/io.h"
+#include "base/text.h"
 #include "app/attach.h"
 #include "app/term.h"
 #include "tracing/guest_memory.h"
@@ -141,10 +142,12 @@ int uni_uktrace_open(const char *what, const struct uni_uktrace_args *args,
 	return uni_uktrace_fetch(what, args, ret, err);
 }
 
-static void note_tracepoints(const char *what, uint64_t nr, const char *text)
+static void note_tracepoints(
+	const char *what, uint64_t nr, const char *noun, const char *one, const char *many)
 {
 	if (nr != 0)
-		uni_note("%s: %" PRIu64 " %s", what, nr, text);
+		uni_note("%s: %" PRIu64 " %s%s %s", what, nr, noun, uni_plural(nr),
+			nr == 1 ? one : many);
 }
 
 void uni_uktrace_note(const char *what, const struct uni_ukt_trace *t)
@@ -154,12 +157,16 @@ void uni_uktrace_note(const char *what, const struct uni_ukt_trace *t)
 			 ", newer than %d: what follows may be "
 			 "wrong",
 			what, t->file->version, UNI_UKT_VERSION);
-	note_tracepoints(what, t->defs.damaged, "bytes of the definitions make no sense");
-	note_tracepoints(
-		what, t->stats.damaged, "bytes of the buffer are no records, and were passed over");
-	note_tracepoints(
-		what, t->stats.unknown, "records are of tracepoints that the image does not have");
-	note_tracepoints(what, t->unordered, "records lay behind a later one: shown by time");
+	note_tracepoints(what, t->defs.damaged, "byte", "of the definitions makes no sense",
+		"of the definitions make no sense");
+	note_tracepoints(what, t->stats.damaged, "byte",
+		"of the buffer is no record, and was passed over",
+		"of the buffer are no records, and were passed over");
+	note_tracepoints(what, t->stats.unknown, "record",
+		"is of a tracepoint that the image does not have",
+		"are of tracepoints that the image does not have");
+	note_tracepoints(what, t->unordered, "record", "lay behind a later one: shown by time",
+		"lay behind a later one: shown by time");
 	if (t->file->cut)
 		uni_note("%s: the file is cut short: the end of the buffer is missing", what);
 	if (t->file->full)

@@ -41,4 +41,10 @@ bool uni_parse_size(const char *s, uint64_t *ret);
  */
 bool uni_glob_match(const char *glob, const char *name);
 
+/* The ending of a noun behind that number: "1 sample", "0 samples". */
+static inline const char *uni_plural(uint64_t nr)
+{
+	return nr == 1 ? "" : "s";
+}
+
 #endif

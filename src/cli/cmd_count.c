@@ -137,7 +137,7 @@ static void print_function(const struct counted *x, struct uni_count_function *f
 		(void)puts("no calls");
 		return;
 	}
-	(void)printf("%" PRIu64 " call%s, %.3g a second%s\n", f->calls, f->calls == 1 ? "" : "s",
+	(void)printf("%" PRIu64 " call%s, %.3g a second%s\n", f->calls, uni_plural(f->calls),
 		ran_ns != 0 ? (double)f->calls * 1e9 / (double)ran_ns : 0,
 		f->refused ? "; then given up, as it is called too often" : "");
 	if (f->nr_intervals != 0)
@@ -161,7 +161,7 @@ static void print_counts(struct counted *x)
 		(double)c->longest_ns / 1e3);
 	if (c->gaps != 0)
 		(void)printf("not counted: %.3g s, in %" PRIu64 " gap%s\n", (double)c->gap_ns / 1e9,
-			c->gaps, c->gaps == 1 ? "" : "s");
+			c->gaps, uni_plural(c->gaps));
 	if (c->ended)
 		(void)puts("the guest has ended");
 	for (size_t i = 0; i < c->nr; i++)

@@ -8,6 +8,7 @@
 #include "base/outdir.h"
 #include "base/privilege.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "app/cmd.h"
 #include "app/exporting.h"
 #include "app/symbols.h"
@@ -180,7 +181,7 @@ static int write_all(struct uni_exporting *x, struct uni_err *err)
 		rc = 0;
 	}
 	if (rc == 0)
-		uni_note("wrote %zu formats into %s", nr, o.all);
+		uni_note("wrote %zu format%s into %s", nr, uni_plural(nr), o.all);
 	return rc;
 }
 

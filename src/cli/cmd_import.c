@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "app/cmd.h"
+#include "base/text.h"
 #include "app/self.h"
 #include "app/source.h"
 #include "app/term.h"
@@ -69,10 +70,10 @@ static int run_import(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	else
 		rc = write_session(&s, err);
 	if (rc == 0)
-		uni_note("imported %" PRIu64 " stacks of %s from %s (%" PRIu64
+		uni_note("imported %" PRIu64 " stack%s of %s from %s (%" PRIu64
 			 " cut short, %" PRIu64 " empty) into %s",
-			s.stats.stacks, s.importer->name, o.src.path, s.stats.truncated,
-			s.stats.empty, o.output);
+			s.stats.stacks, uni_plural(s.stats.stacks), s.importer->name, o.src.path,
+			s.stats.truncated, s.stats.empty, o.output);
 	uni_source_close(&s);
 	return uni_exit_of(rc);
 }

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "app/cmd.h"
 #include "app/trace_open.h"
 #include "trace/stats.h"
@@ -51,8 +52,8 @@ static int put_of(
 	if (!callers) {
 		uni_trace_span(total, part.node.v[0].total);
 		uni_trace_span(self, part.node.v[0].self);
-		uni_sink_printf(out, "%s: %" PRIu64 " calls, %s, self %s\n\ncalls\n", o.function,
-			part.node.v[0].calls, total, self);
+		uni_sink_printf(out, "%s: %" PRIu64 " call%s, %s, self %s\n\ncalls\n", o.function,
+			part.node.v[0].calls, uni_plural(part.node.v[0].calls), total, self);
 	} else {
 		uni_sink_puts(out, "\ncalled by\n");
 	}

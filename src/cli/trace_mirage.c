@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/sink.h"
+#include "base/text.h"
 #include "app/cmd.h"
 #include "app/mprof.h"
 #include "app/term.h"
@@ -35,7 +36,7 @@ static int write_file(const uint8_t *ring, size_t size, struct uni_err *err)
 	uni_sink_write(out, ring, size);
 	rc = uni_sink_close(out, err);
 	if (rc == 0 && !o.quiet)
-		uni_note("wrote %zu bytes to %s", size, o.output);
+		uni_note("wrote %zu byte%s to %s", size, uni_plural(size), o.output);
 	return rc;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/confine.h"
 #include "base/privilege.h"
+#include "base/text.h"
 #include "app/cmd.h"
 #include "app/term.h"
 #include "obj/sites_prepare.h"
@@ -37,10 +38,12 @@ static int run_trace_prepare(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		rc = uni_sites_prepare(path, out, o.on.items.v, o.on.items.nr, &done, err);
 	if (rc != 0)
 		return uni_exit_of(rc);
-	uni_note("%s: %zu functions can be traced; %zu places changed, %zu were ready", out,
-		done.nr_functions, done.nr_changed, done.nr_ready);
+	uni_note("%s: %zu function%s can be traced; %zu place%s changed, %zu were ready", out,
+		done.nr_functions, uni_plural(done.nr_functions), done.nr_changed,
+		uni_plural(done.nr_changed), done.nr_ready);
 	if (done.nr_on != 0)
-		uni_note("%zu functions record from the guest's first call", done.nr_on);
+		uni_note("%zu function%s record from the guest's first call", done.nr_on,
+			uni_plural(done.nr_on));
 	if (done.nr_no_exits != 0)
 		uni_note("%zu functions that match --on do not: their returns are not known",
 			done.nr_no_exits);

@@ -4,6 +4,7 @@
 #include "app/cmd.h"
 #include "app/term.h"
 #include "app/tracing.h"
+#include "base/text.h"
 
 static struct uni_tracing_args o;
 
@@ -32,8 +33,9 @@ static int run_trace_stop(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		(void)snprintf(stood, sizeof(stood), "; the guest was stopped for %.0f us",
 			(double)done.pause_ns / 1e3);
 	if (rc == 0)
-		uni_note("tracing is off: %llu places have their old code again%s",
-			(unsigned long long)done.nr_written, stood);
+		uni_note("tracing is off: %llu place%s have their old code again%s",
+			(unsigned long long)done.nr_written,
+			uni_plural((unsigned long long)done.nr_written), stood);
 	uni_tracing_close(&t);
 	return uni_exit_of(rc);
 }

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/text.h"
 #include "app/symbols.h"
 #include "app/term.h"
 #include "obj/symtext.h"
@@ -44,7 +45,8 @@ int uni_compat_symbols(const char *path, const struct uni_image_search *search,
 void uni_compat_note_trace(const char *path, const struct uni_symbolize_stats *st)
 {
 	if (st->missed != 0)
-		uni_note("%s: uniprof missed %" PRIu64 " deadlines", path, st->missed);
+		uni_note("%s: uniprof missed %" PRIu64 " deadline%s", path, st->missed,
+			uni_plural(st->missed));
 	if (st->failed != 0)
 		uni_note("%s: %" PRIu64 " times a vCPU could not be read", path, st->failed);
 	if (st->broken != 0)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/text.h"
 #include "profile/text.h"
 
 const char *const uni_diff_column_names[UNI_COLUMNS] = { "self", "total" };
@@ -385,5 +386,5 @@ void uni_diff_text(const struct uni_diff_show *s, struct uni_sink *out)
 		}
 	}
 	if (left != 0)
-		uni_sink_printf(out, "and %zu more function%s\n", left, left == 1 ? "" : "s");
+		uni_sink_printf(out, "and %zu more function%s\n", left, uni_plural(left));
 }

@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "obj/debugfile.h"
 #include "obj/image_priv.h"
 
@@ -416,8 +417,8 @@ uint64_t uni_image_bad_rows(const struct uni_image *img, char *ret, size_t cap)
 		(void)snprintf(ret, cap,
 			"%" PRIu64 " function%s; the first, at %#" PRIx64
 			": %s, entry at %#zx, instruction %#x at %#zx",
-			b->nr, b->nr == 1 ? "" : "s", b->start,
-			b->eh ? ".eh_frame" : ".debug_frame", b->entry, b->opcode, b->insn);
+			b->nr, uni_plural(b->nr), b->start, b->eh ? ".eh_frame" : ".debug_frame",
+			b->entry, b->opcode, b->insn);
 	return b->nr;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of exits for people and for programs. */
 #include "base/json.h"
+#include "base/text.h"
 #include "profile/exits.h"
 
 #define HOT_PERCENT 10.0
@@ -62,8 +63,8 @@ void uni_text_exits(
 		put_row(t, &rows[shown], opts, out);
 	}
 	if (shown < nr)
-		uni_sink_printf(out, "%12s %zu more row%s\n", "and", nr - shown,
-			nr - shown == 1 ? "" : "s");
+		uni_sink_printf(
+			out, "%12s %zu more row%s\n", "and", nr - shown, uni_plural(nr - shown));
 }
 
 static void json_row(struct uni_json *j, const struct uni_exit_row *r, bool names)

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/text.h"
 #include "profile/outline.h"
 
 #define HOT_PERCENT  10.0
@@ -154,8 +155,7 @@ int uni_text_functions(
 		shown++;
 	}
 	if (left != 0)
-		uni_sink_printf(
-			out, "%12s %zu more function%s\n", "and", left, left == 1 ? "" : "s");
+		uni_sink_printf(out, "%12s %zu more function%s\n", "and", left, uni_plural(left));
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "promise/query_priv.h"
 #include "promise/text.h"
+#include "base/text.h"
 
 #define NAME	96
 #define CHAINS	3 /* that are printed */
@@ -368,8 +369,8 @@ static void nothing_found(struct uni_sink *out, const struct uni_promise_model *
 								   : "no finding\n");
 	if (begin && m->begin_told)
 		uni_sink_printf(out,
-			"    not known: %" PRIu64 " waits of what was open when the trace began\n",
-			m->begin_missed);
+			"    not known: %" PRIu64 " wait%s of what was open when the trace began\n",
+			m->begin_missed, uni_plural(m->begin_missed));
 	else if (begin && is_any_told(m))
 		uni_sink_puts(out, "    not known: what else waited already when the trace began, "
 				   "and for what\n");

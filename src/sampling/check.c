@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "mem/gmem.h"
 #include "obj/sites.h"
 
@@ -433,7 +434,8 @@ void uni_difference_how(const struct uni_difference *d, char *ret, size_t cap)
 	for (unsigned i = 0; i < UNI_CHANGE_NR; i++) {
 		n = strlen(ret);
 		if (d->changed[i] != 0 && n < cap)
-			(void)snprintf(ret + n, cap - n, "; %" PRIu64 " bytes: %s", d->changed[i],
+			(void)snprintf(ret + n, cap - n, "; %" PRIu64 " byte%s: %s", d->changed[i],
+				uni_plural(d->changed[i]),
 				uni_change_text((enum uni_change_kind)i));
 	}
 }

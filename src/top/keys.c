@@ -247,10 +247,11 @@ static void save_kept(struct uni_ui *ui)
 	else if (uni_top_run_save(ui->run, &path, &err) != 0)
 		uni_ui_say(ui, true, "not saved: %s", err.msg);
 	else if (info.kept < info.seen)
-		uni_ui_say(ui, false, "saved %s: the last %" PRIu64 " of %" PRIu64 " samples", path,
-			info.kept, info.seen);
+		uni_ui_say(ui, false, "saved %s: the last %" PRIu64 " of %" PRIu64 " sample%s",
+			path, info.kept, info.seen, uni_plural(info.seen));
 	else
-		uni_ui_say(ui, false, "saved %s: %" PRIu64 " samples", path, info.kept);
+		uni_ui_say(ui, false, "saved %s: %" PRIu64 " sample%s", path, info.kept,
+			uni_plural(info.kept));
 }
 
 static void clear_all(struct uni_ui *ui)

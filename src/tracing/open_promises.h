@@ -37,7 +37,8 @@ struct uni_topen_namer {
 int uni_topen_put_threads(const struct uni_thread_list *list, const struct uni_ring_info *info,
 	const struct uni_topen_namer *namer, struct uni_tstream *out);
 
-/* What each of them waits for at the end, for uni_tstream_last(). Returns 0 or -UNI_ENOMEM. */
+/* Each waiting thread, and its object, at the end: for uni_tstream_last(). Returns 0 or
+ * -UNI_ENOMEM. */
 int uni_topen_put_waits(const struct uni_thread_list *list, const struct uni_ring_info *info,
 	const struct uni_topen_namer *namer, struct uni_tstream *out);
 

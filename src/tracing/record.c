@@ -474,7 +474,7 @@ static int catch_up(const struct uni_trecord_cfg *cfg, struct patience *p)
 	return rc;
 }
 
-/* What waits now, without an event that told so. A guest with a table tells of each wait. */
+/* Tells who waits now, without an event that told so. A guest with a table tells of each wait. */
 static int put_waits(const struct uni_trecord_cfg *cfg)
 {
 	const struct uni_ring_info *info = uni_ring_info(uni_tracer_ring(cfg->tracer));

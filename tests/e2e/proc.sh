@@ -109,6 +109,7 @@ asleep() {
 	pid=$!
 	mkfifo "$T/hold"
 	"$U" record "proc:pid=$pid" -d 0.3 -o "$T/asleep.uniscope" 2>"$T/said" && cat "$T/said" &&
+		grep ' 0 samples in .* lost$' "$T/said" && "$U" report "$T/asleep.uniscope" | grep '^chains *none$' &&
 		grep 'ran on a CPU too little for a sample, if at all: .uniscope stacks proc:pid=' "$T/said"
 }
 

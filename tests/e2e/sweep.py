@@ -31,6 +31,9 @@ HIDDEN = (
     (r"uniscope [0-9]+\.[0-9]+\.[0-9]+ \(([0-9a-f]{12}\+?|unknown)\)", "uniscope VERSION"),
     (r"(?s)(<style>|<script>).*?(</style>|</script>)", r"\1\2"),  # source files of their own
 )
+# "1 samples": a number and its noun. Not the lines that are cut, and no format of others (perf script, flame graphs).
+ONE_OF_MANY = re.compile(r"(?m)^(?!  \.\.\. |  profile |  <).*[ (]1 (samples|calls|functions|places|stacks|chains|events|bytes|others|vCPUs|pauses|exits|"
+                         r"rows|instructions|interrupts|lines|waits|threads|snapshots|blocks|records|values|frames|guests|CPUs|promises)\b")
 # Takes samples, of guests that are files: what the clock had to do with is not compared.
 SAMPLING = re.compile(r"\b(record|top|uniprof|generate-flame-graph|run) .*(file=|--qemu|--xl)")
 CLOCKED = (
@@ -197,7 +200,11 @@ def main():
         for text in wrong[:3]:
             print("# " + text)
     unused = sorted(set(golden) - set(said))
-    print(f"{'not ok' if unused else 'ok'} {len(commands) + 1} - each part of said.txt belongs to a command\n1..{len(commands) + 1}")
+    print(f"{'not ok' if unused else 'ok'} {len(commands) + 1} - each part of said.txt belongs to a command")
+    many = [f"{c}: {found[0]}" for c, text in said.items() for found in ONE_OF_MANY.finditer(text)]
+    print(f"{'not ok' if many else 'ok'} {len(commands) + 2} - one of a thing is no plural\n1..{len(commands) + 2}")
+    for text in many[:5]:
+        print("# " + text)
 
 
 if __name__ == "__main__":

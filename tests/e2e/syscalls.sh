@@ -39,7 +39,7 @@ logged_by() {
 	"$U" trace syscalls "$target" --image "$elf" -d 0 --save "$T/s.uniscope" >"$T/log" \
 		2>"$T/said" &
 	recorder=$!
-	if ! wait_for 60 grep -q 'functions at .* places are traced' "$T/said"; then
+	if ! wait_for 60 grep -q 'functions\{0,1\} at .* places\{0,1\} .* traced' "$T/said"; then
 		kill "$recorder"
 		cat "$T/said"
 		return 1

@@ -18,7 +18,7 @@ recorded() { # MODE OPTION...
 	"$U" trace record "$target" -e "$elf" -d 0 --filter 'traced_*' --mode "$mode" \
 		-o "$T/s.uniscope" --overwrite "$@" 2>"$T/said" &
 	recorder=$!
-	if ! wait_for 60 grep -q 'functions at .* places are traced' "$T/said"; then
+	if ! wait_for 60 grep -q 'functions\{0,1\} at .* places\{0,1\} .* traced' "$T/said"; then
 		kill "$recorder"
 		cat "$T/said"
 		return 1
@@ -97,7 +97,7 @@ guarded() {
 		"$U" trace record "$target" -e "$elf" -d 0 --filter 'traced_*' -o "$T/k.uniscope" --overwrite \
 			2>"$T/said" &
 		recorder=$!
-		wait_for 60 grep -q 'functions at .* places are traced' "$T/said" ||
+		wait_for 60 grep -q 'functions\{0,1\} at .* places\{0,1\} .* traced' "$T/said" ||
 			{ kill -9 $recorder; cat "$T/said"; return 1; }
 		kill -9 $recorder
 		wait $recorder

@@ -47,7 +47,7 @@ trace() { # ARGUMENT...: the process' calls
 	rm -f "$T/said"
 	"$U" trace record "proc:pid=$pid" -d 0 -o "$T/s.uniscope" --overwrite "$@" 2>"$T/said" &
 	tracer=$!
-	wait_for grep -q 'functions at .* places are traced' "$T/said" || { cat "$T/said"; return 1; }
+	wait_for grep -q 'functions\{0,1\} at .* places\{0,1\} .* traced' "$T/said" || { cat "$T/said"; return 1; }
 	echo >&9
 	wait_for grep -q '^done' "$T/out"
 	kill -INT $tracer

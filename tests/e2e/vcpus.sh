@@ -23,7 +23,7 @@ is_traced() {
 	"$U" trace record "$target" -e "$elf" -d 0 --filter 'wide_[0-9]' -o "$T/t.uniscope" --overwrite \
 		2>"$T/said" &
 	recorder=$!
-	if ! wait_for 60 grep -q 'functions at .* places are traced' "$T/said"; then
+	if ! wait_for 60 grep -q 'functions\{0,1\} at .* places\{0,1\} .* traced' "$T/said"; then
 		kill "$recorder"
 		cat "$T/said"
 		return 1

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/door.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "app/term.h"
 #include "app/timeline.h"
 #include "format/csv/csv.h"
@@ -143,8 +144,8 @@ void uni_compat_breakdown(const struct uni_call_table *t, const char *where, str
 	uni_sink_puts(out, "Sum of Per-Function Self Latencies\n");
 	for (size_t i = 0, end; i < t->cells.nr; i = end) {
 		end = thread_end(t, i, &sum);
-		uni_sink_printf(out, "\n%s %" PRIu64 ": %s ms, %" PRIu64 " calls\n", where,
-			sum.where, format_ms(sum.self_ns, buf), sum.calls);
+		uni_sink_printf(out, "\n%s %" PRIu64 ": %s ms, %" PRIu64 " call%s\n", where,
+			sum.where, format_ms(sum.self_ns, buf), sum.calls, uni_plural(sum.calls));
 		uni_sink_printf(
 			out, "  %13s  %6s  %10s  %s\n", "self ms", "%", "calls", "function");
 		for (; i < end; i++) {

@@ -4,6 +4,7 @@
 #include "app/cmd.h"
 #include "app/term.h"
 #include "app/uktrace.h"
+#include "base/text.h"
 
 static struct {
 	struct uni_uktrace_args a;
@@ -66,9 +67,10 @@ static int list_tracepoints(const struct uni_ukt_file *f, struct uni_err *err)
 	if (rc != 0)
 		return rc;
 	if (o.verbose)
-		uni_note("fetched %zu bytes of %llu, %zu records of %zu tracepoints into %s",
-			f->buffer_size, (unsigned long long)f->capacity, t.records.nr,
-			t.defs.all.nr, o.output);
+		uni_note("fetched %zu byte%s of %llu, %zu record%s of %zu tracepoint%s into %s",
+			f->buffer_size, uni_plural(f->buffer_size), (unsigned long long)f->capacity,
+			t.records.nr, uni_plural(t.records.nr), t.defs.all.nr,
+			uni_plural(t.defs.all.nr), o.output);
 	uni_uktrace_note(o.output, &t);
 	if (o.list) {
 		rc = uni_sink_open_file("-", &out, err);

@@ -294,7 +294,8 @@ void uni_ukt_format(const struct uni_ukt_record *r, struct uni_strbuf *out)
 	const char *s;
 
 	if (r->def == NULL) {
-		uni_strbuf_addf(out, "cookie 0x%" PRIx64 ", %u bytes", r->cookie, r->size);
+		uni_strbuf_addf(out, "cookie 0x%" PRIx64 ", %u byte%s", r->cookie, r->size,
+			uni_plural(r->size));
 		return;
 	}
 	for (s = r->def->format; *s != '\0';) {
