@@ -70,7 +70,7 @@ static void tell_samples(const char *of, const char *sep, const struct uni_recor
 	else
 		(void)snprintf(missed, sizeof(missed), "%" PRIu64 " late, %" PRIu64 " skipped",
 			st->late, st->skipped);
-	/* Of no chain, no share is complete. */
+	/* No chain, no share. */
 	if (st->weight != 0)
 		(void)snprintf(chains, sizeof(chains),
 			", %" PRIu64 " chain%s cut short (%.2f %% complete)", st->truncated,
@@ -78,7 +78,9 @@ static void tell_samples(const char *of, const char *sep, const struct uni_recor
 	uni_note("%s%s%" PRIu64 " sample%s in %.1f s from %" PRIu32 " vCPU%s, %s%s", of, sep,
 		st->weight, uni_plural(st->weight), uni_quality_seconds(st), nr, uni_plural(nr),
 		missed, chains);
-	if (st->weight == 0 && may_sleep(m->target))
+	if (st->weight == 0 && uni_quality_seconds(st) * m->frequency < 2)
+		uni_note("%s%sthat was too short for a sample at %g Hz", of, sep, m->frequency);
+	else if (st->weight == 0 && may_sleep(m->target))
 		uni_note("%s%sthe process ran on a CPU too little for a sample, if at all: "
 			 "`uniscope stacks %s` "
 			 "shows where it waits",

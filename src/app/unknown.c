@@ -70,7 +70,13 @@ void uni_unknown_say_profile(const struct uni_profile *p)
 		add_unknown_pc(&u, f->addr);
 		self += row[i].self;
 	}
-	if (u.nr != 0)
+	if (u.nr == 1)
+		uni_note("0x%" PRIx64
+			 " has no name, and %.1f %% of the samples end there. If it is "
+			 "of another program or library, record with --sysroot; --symbols gives "
+			 "names",
+			u.low, 100 * self / all);
+	else if (u.nr != 0)
 		uni_note("%" PRIu64 " addresses, from 0x%" PRIx64 " to 0x%" PRIx64
 			 ", have no name, and %.1f %% of the samples end there. "
 			 "If they are of another program or library, record with "

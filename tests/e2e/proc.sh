@@ -113,6 +113,15 @@ asleep() {
 		grep 'ran on a CPU too little for a sample, if at all: .uniscope stacks proc:pid=' "$T/said"
 }
 
+# Nothing is told of a process that nobody could have sampled.
+too_short() {
+	end
+	sh -c 'while :; do :; done' &
+	pid=$!
+	"$U" record "proc:pid=$pid" -d 0.001 -F 1 -o "$T/short.uniscope" --overwrite 2>"$T/said" && cat "$T/said" &&
+		grep 'too short for a sample at 1 Hz' "$T/said" && ! grep 'where it waits' "$T/said"
+}
+
 # Its chain begins where it was stopped, in a system call or not; another tracer does not hide it.
 stopped() {
 	[ "$(cat "/proc/$pid/comm")" = sleep ] || return 1
@@ -572,6 +581,7 @@ check '--threads of a guest that has none' refused 'no model knows' --threads
 check 'a process that sleeps' asleep
 check 'one that a signal has stopped' stopped
 check 'one in a system call' in_kernel
+check 'a recording that is too short' too_short
 check 'a library that was replaced while it runs' deleted_library
 check 'processes without a program, and one without its first thread' ended
 check 'ls knows one by its tender' listed

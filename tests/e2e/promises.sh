@@ -323,6 +323,7 @@ listed_threads() {
 # last run tells.
 block_later() {
 	boot_waiting "$accel" 1 "$BUILD/lab/trace/trace-threads-gcc-fp.elf" '' || return 1
+	rm -f "$T/said"
 	timeout 60 "$U" trace record "$target" -e "$elf" --threads -d 0 -o "$T/s.uniscope" --overwrite 2>"$T/said" &
 	recorder=$!
 	wait_for 60 grep -q '^uniscope: events of threads are recorded' "$T/said" || return 1
