@@ -7,10 +7,12 @@
 #include "base/strbuf.h"
 #include "app/cmd.h"
 #include "app/diff_exact.h"
+#include "app/diff_renamed.h"
 #include "app/diffing.h"
 #include "app/page.h"
 #include "app/symbols.h"
 #include "format/export.h"
+#include "obj/disasm.h"
 #include "profile/text.h"
 
 /* Exit status: besides those of all commands. */
@@ -302,7 +304,7 @@ static int compare_sides(struct uni_diffing *x, const struct uni_diff_limits *li
 	struct uni_diff_result r = { 0 };
 	int rc;
 
-	if (uni_diff_compare(x->d, limits, &r) != 0)
+	if (uni_diff_renamed(x->d, &o.args) != 0 || uni_diff_compare(x->d, limits, &r) != 0)
 		return uni_err_nomem(err);
 	rc = check_conditions(&r, err);
 	if (rc != 0) {
@@ -408,6 +410,7 @@ const struct uni_cmd uni_cmd_diff = {
 	.operands = "OLD NEW | OLD... -- NEW...",
 	.reads_only = true,
 	.takes_rest = true,
+	.prepare = uni_disasm_load,
 	.summary = "compare two recordings: what changed, and how sure that is",
 	.details = "OLD and NEW are session folders, or files in a format that `uniscope import` "
 		   "reads. Exit status: 0 the same, faster, or only smaller shares; 3 cannot tell; "

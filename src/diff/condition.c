@@ -57,6 +57,15 @@ static enum uni_condition_result judge_value(
 	return v->c.high >= c->limit ? UNI_CONDITION_UNSURE : UNI_CONDITION_PASSED;
 }
 
+/* That of before, or that of after. */
+static bool has_name(const struct uni_condition *c, const struct uni_diff_sides *d, size_t function)
+{
+	const char *now = uni_diff_new_name(d, function);
+
+	return fnmatch(c->glob, uni_diff_name(d, function), 0) == 0 ||
+	       (now != NULL && fnmatch(c->glob, now, 0) == 0);
+}
+
 void uni_condition_judge(
 	struct uni_condition *c, const struct uni_diff_sides *d, const struct uni_diff_result *r)
 {
@@ -74,7 +83,7 @@ void uni_condition_judge(
 		const struct uni_diff_value *v = &row->value[i % UNI_COLUMNS];
 		enum uni_condition_result one;
 
-		if (!v->tested || fnmatch(c->glob, uni_diff_name(d, row->function), 0) != 0)
+		if (!v->tested || !has_name(c, d, row->function))
 			continue;
 		one = judge_value(c, v);
 		if (c->row < r->nr && (one < c->result || (one == c->result && v->c.high <= most)))

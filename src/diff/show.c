@@ -292,6 +292,18 @@ static const char *mark_of(const struct uni_diff_show *s, const struct uni_diff_
 	return "";
 }
 
+static void put_name(
+	const struct uni_diff_show *s, const struct uni_diff_row *row, struct uni_sink *out)
+{
+	const char *now = uni_diff_new_name(s->d, row->function);
+
+	uni_sink_puts(out, uni_diff_name(s->d, row->function));
+	if (now != NULL)
+		uni_sink_printf(out, "  (the same code is %s after)", now);
+	uni_sink_puts(out, mark_of(s, row));
+	uni_sink_putc(out, '\n');
+}
+
 static void put_times(const struct uni_diff_show *s, const struct uni_diff_row *row,
 	enum uni_column col, struct uni_sink *out)
 {
@@ -302,10 +314,10 @@ static void put_times(const struct uni_diff_show *s, const struct uni_diff_row *
 	uni_strbuf_init(&after);
 	put_work_value(s, v->c.before.share, false, &before);
 	put_work_value(s, v->c.after.share, false, &after);
-	uni_sink_printf(out, "%11s %11s %+8.2f  %+7.2f .. %+7.2f  %7.4f %s %-6s %s%s\n", before.s,
+	uni_sink_printf(out, "%11s %11s %+8.2f  %+7.2f .. %+7.2f  %7.4f %s %-6s ", before.s,
 		after.s, 100 * v->c.diff, 100 * v->c.low, 100 * v->c.high, v->c.p,
-		v->changed ? "*" : " ", uni_diff_column_names[col],
-		uni_diff_name(s->d, row->function), mark_of(s, row));
+		v->changed ? "*" : " ", uni_diff_column_names[col]);
+	put_name(s, row, out);
 	uni_strbuf_deinit(&before);
 	uni_strbuf_deinit(&after);
 }
@@ -319,10 +331,10 @@ static void put_value(const struct uni_diff_show *s, const struct uni_diff_row *
 		put_times(s, row, col, out);
 		return;
 	}
-	uni_sink_printf(out, "%7.2f%% %7.2f%% %+8.2f  %+7.2f .. %+7.2f  %7.4f %s %-6s %s%s\n",
+	uni_sink_printf(out, "%7.2f%% %7.2f%% %+8.2f  %+7.2f .. %+7.2f  %7.4f %s %-6s ",
 		100 * v->c.before.share, 100 * v->c.after.share, 100 * v->c.diff, 100 * v->c.low,
-		100 * v->c.high, v->c.p, v->changed ? "*" : " ", uni_diff_column_names[col],
-		uni_diff_name(s->d, row->function), mark_of(s, row));
+		100 * v->c.high, v->c.p, v->changed ? "*" : " ", uni_diff_column_names[col]);
+	put_name(s, row, out);
 }
 
 static bool is_shown(const struct uni_diff_show *s, const struct uni_diff_value *v)

@@ -80,6 +80,7 @@ static void put_json_functions(struct uni_json *j, const struct uni_diff_show *s
 			break;
 		uni_json_object(j);
 		uni_json_kv(str, j, "name", uni_diff_name(s->d, row->function));
+		uni_json_kv(str, j, "new_name", uni_diff_new_name(s->d, row->function));
 		uni_json_kv(bool, j, "inlined_before",
 			uni_diff_was_inlined(s->d, row->function, UNI_BEFORE));
 		uni_json_kv(bool, j, "inlined_after",

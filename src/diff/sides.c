@@ -36,6 +36,8 @@ struct side {
 struct function {
 	bool synthetic;
 	bool inlined[UNI_SIDES], plain[UNI_SIDES]; /* frames of that kind were seen */
+	size_t renamed;				   /* function + 1 that it is after; 0: none */
+	size_t part_of;				   /* function + 1 that it became; 0: itself */
 };
 
 struct uni_diff_sides {
@@ -135,7 +137,9 @@ size_t uni_diff_function_of(
 	const char *name = function_name(p, frame, &len);
 	uint32_t number = uni_strtab_find(d->names, name, len);
 
-	return number != UNI_STR_NONE && number < d->functions.nr ? number : d->functions.nr;
+	if (number == UNI_STR_NONE || number >= d->functions.nr)
+		return d->functions.nr;
+	return d->functions.v[number].part_of != 0 ? d->functions.v[number].part_of - 1 : number;
 }
 
 static uint32_t function_add(
@@ -319,6 +323,45 @@ const char *uni_diff_name(const struct uni_diff_sides *d, size_t function)
 bool uni_diff_is_synthetic(const struct uni_diff_sides *d, size_t function)
 {
 	return d->functions.v[function].synthetic;
+}
+
+bool uni_diff_has(const struct uni_diff_sides *d, size_t function, enum uni_side side)
+{
+	const struct side *s = &d->side[side];
+
+	for (size_t i = function * s->nr_blocks;
+		i < (function + 1) * s->nr_blocks && i < s->cells[UNI_TOTAL].nr; i++) {
+		if (s->cells[UNI_TOTAL].v[i] != 0)
+			return true;
+	}
+	return false;
+}
+
+void uni_diff_rename(struct uni_diff_sides *d, size_t before, size_t after)
+{
+	struct side *s = &d->side[UNI_AFTER];
+
+	/* It may have come with the other side alone. */
+	if (!side_grow(s, d->functions.nr))
+		return;
+	for (int c = 0; c < CELLS; c++) {
+		for (size_t i = 0; i < s->nr_blocks; i++) {
+			s->cells[c].v[before * s->nr_blocks + i] +=
+				s->cells[c].v[after * s->nr_blocks + i];
+			s->cells[c].v[after * s->nr_blocks + i] = 0;
+		}
+	}
+	d->functions.v[before].inlined[UNI_AFTER] = d->functions.v[after].inlined[UNI_AFTER];
+	d->functions.v[before].plain[UNI_AFTER] = d->functions.v[after].plain[UNI_AFTER];
+	d->functions.v[before].renamed = after + 1;
+	d->functions.v[after].part_of = before + 1;
+}
+
+const char *uni_diff_new_name(const struct uni_diff_sides *d, size_t function)
+{
+	size_t renamed = d->functions.v[function].renamed;
+
+	return renamed != 0 ? uni_diff_name(d, renamed - 1) : NULL;
 }
 
 bool uni_diff_was_inlined(const struct uni_diff_sides *d, size_t function, enum uni_side side)

@@ -58,6 +58,11 @@ size_t uni_diff_function_of(
 	const struct uni_diff_sides *d, const struct uni_profile *p, uint32_t frame);
 /* Frames of ours ("[idle]", a guest's name): only their self values mean something. */
 bool uni_diff_is_synthetic(const struct uni_diff_sides *d, size_t function);
+/* Does it have any value on that side? */
+bool uni_diff_has(const struct uni_diff_sides *d, size_t function, enum uni_side side);
+/* Two functions are one, which has another name after: nothing is left of the other one. */
+void uni_diff_rename(struct uni_diff_sides *d, size_t before, size_t after);
+const char *uni_diff_new_name(const struct uni_diff_sides *d, size_t function); /* NULL: the same */
 /* Was it inlined everywhere on that side? */
 bool uni_diff_was_inlined(const struct uni_diff_sides *d, size_t function, enum uni_side side);
 /* Borrowed until the next add. */

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # compare.sh UNISCOPE SRCROOT MKSESSION MKTRACE: `uniscope diff` on files: verdicts, exit status, sides, what is refused. TAP.
 set -u
-U=$(realpath "$1") MKSESSION=$(realpath "$3") MKTRACE=$(realpath "$4")
+U=$(realpath "$1") SRC=$(realpath "$2") MKSESSION=$(realpath "$3") MKTRACE=$(realpath "$4")
 T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT INT TERM
 cd "$T" || exit 1
@@ -45,6 +45,21 @@ check 'few samples cannot tell, and it says how many would' gives 3 '^cannot tel
 check 'samples without times: it says that they count as independent' gives 0 'taken as independent' old same
 check 'three runs of each side are compared as runs' gives 0 'after .*, 3 runs' old same old -- old same same
 check 'two are not' sh -c '"$1" diff old same -- old same | grep -q "taken as independent"' sh "$U"
+# The same guest with other names of two functions, whose code is the same.
+renamed() {
+	tar xf "$SRC/tests/golden/recorded/recorded.tar.xz" demo.elf demo.replay &&
+		objcopy --redefine-sym json_string=json_text --redefine-sym checksum_update=sum_up demo.elf after.elf || return 1
+	for e in demo after; do
+		"$U" record replay:file=demo.replay,once=1 -e $e.elf -F 50 -q -o $e.uniscope || return 1
+	done
+}
+check 'a guest whose functions have new names' renamed
+check 'renamed functions are matched by their code' gives 3 'checksum_update  (the same code is sum_up after)' --all demo.uniscope after.uniscope
+check 'so nothing is new or gone' sh -c '! grep -q "(new)\|(gone)" out && grep -q "json_string  (the same code is json_text after)" out'
+check 'a condition knows both names' gives 3 '^cannot tell: function sum_up +2pp: checksum_update' --fail-if 'function sum_up +2pp' demo.uniscope after.uniscope
+check 'JSON has both names' sh -c '"$1" diff --json --all demo.uniscope after.uniscope | grep -A1 "name.: .checksum_update" | grep -q "new_name.: .sum_up"' sh "$U"
+rm -f after.elf
+check 'without the image they are new and gone' gives 3 'sum_up  (new)' --all demo.uniscope after.uniscope
 check 'a threshold hides smaller changes' gives 0 '^the same' --threshold 6 --tolerance 7 old new
 printf 'main;a 3000\nmain;gone 5000\nmain;c.part.0 2000\n' >old2
 printf 'main;a 3000\nmain;fresh 5000\nmain;c 2000\n' >new2
