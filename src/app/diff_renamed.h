@@ -6,9 +6,9 @@
 #include "app/diffing.h"
 
 /*
- * Of the functions that are on one side only: two with the same instructions, which no other of
- * them has, become one. The code is in the images that the first session of each side names;
- * without them nothing is done. 0 or -UNI_ENOMEM.
+ * Two functions with the same instructions, each on one side only, become one, if no other such
+ * function has these instructions. The code is in the images that the first session of each side
+ * names; without them nothing is done. 0 or -UNI_ENOMEM.
  */
 int uni_diff_renamed(struct uni_diff_sides *d, const struct uni_diffing_args *args);
 

@@ -30,9 +30,8 @@ int uni_diff_per_parse(const char *text, struct uni_diff_per *ret, struct uni_er
 	if (ret->kind != UNI_DIFF_PER_NONE && (ret->glob == NULL || ret->glob[0] != '\0'))
 		return 0;
 	return uni_err_set(err, UNI_EUSAGE,
-		"--per '%s': it is 'run', 'call' (each function of a trace by its own calls), "
-		"'call GLOB' (calls of a function) or 'exit GLOB' "
-		"(such as 'exit io out 0x3f8')",
+		"--per '%s': it is 'run', 'call' (each function by its own calls), 'call GLOB' or "
+		"'exit GLOB' (such as 'exit io out 0x3f8')",
 		text);
 }
 

@@ -178,8 +178,9 @@ static int choose_functions(struct uni_page_code *c, struct uni_err *err)
 	return ok ? rc : uni_err_nomem(err);
 }
 
-static int look(struct maker *m, const struct uni_page_code_args *args, const struct uni_source *s,
-	int (*fn)(void *ctx, const struct uni_sample *s, uint32_t node), struct uni_err *err)
+static int look_through(struct maker *m, const struct uni_page_code_args *args,
+	const struct uni_source *s, int (*fn)(void *ctx, const struct uni_sample *s, uint32_t node),
+	struct uni_err *err)
 {
 	const struct uni_build_watch watch = { .ctx = m, .sample = fn };
 	struct uni_build_opts opts = args->src->build;
@@ -210,11 +211,11 @@ int uni_page_code_make(const struct uni_page_code_args *args, const struct uni_s
 		return uni_err_nomem(err);
 	if (ret->images.nr == 0)
 		uni_note("no code in the page: %s names no image", args->src->path);
-	rc = look(&m, args, s, count_self, err);
+	rc = look_through(&m, args, s, count_self, err);
 	if (rc == 0)
 		rc = choose_functions(ret, err);
 	if (rc == 0)
-		rc = look(&m, args, s, count_places, err);
+		rc = look_through(&m, args, s, count_places, err);
 	uni_vec_foreach (a, &ret->functions) {
 		const struct uni_record_meta *meta = uni_recording_guest(s->rec, a->guest).meta;
 

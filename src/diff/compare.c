@@ -29,7 +29,7 @@ struct comparing {
 
 static bool is_change_possible(const struct comparing *c, const struct uni_change *v)
 {
-	/* Of a call, any part can be more or less. */
+	/* Any part of a call can be more or less. */
 	if (uni_diff_is_each(c->d))
 		return true;
 	/* A change of t from a to b makes (a + b) / 2 at least t / 2. */
@@ -38,7 +38,7 @@ static bool is_change_possible(const struct comparing *c, const struct uni_chang
 
 static void pool_corr(struct comparing *c)
 {
-	/* What calls of one function have in common says nothing of another one's. */
+	/* The correlation of one function's calls says nothing of another one's. */
 	if (uni_diff_is_each(c->d))
 		return;
 	for (size_t f = 0; f < uni_diff_nr_functions(c->d); f++) {
@@ -57,7 +57,7 @@ static bool is_repeated(const struct uni_diff_row *row)
 	return s->before.share == t->before.share && s->after.share == t->after.share;
 }
 
-/* Of calls: the change as a part of what a call took before. */
+/* The change as a part of what a call took before. */
 static void make_relative(
 	struct uni_diff_value *v, const struct uni_blocks *before, const struct uni_blocks *after)
 {

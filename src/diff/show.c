@@ -101,7 +101,7 @@ static void put_largest_of_work(const struct uni_diff_show *s, struct uni_strbuf
 	uni_strbuf_adds(ret, ")");
 }
 
-/* Of single calls. */
+/* The change of a single call. */
 static void put_call(const struct uni_diff_show *s, size_t row, struct uni_strbuf *ret)
 {
 	enum uni_column col = uni_diff_main_column(&s->r->row[row]);
@@ -347,7 +347,7 @@ static const char heading[] = "\n BEFORE    AFTER     DIFF       95 % INTERVAL  
 static const char heading_of_calls[] = "\n     BEFORE       AFTER CHANGE %     95 % INTERVAL"
 				       "          P          FUNCTION\n";
 
-/* What the numbers are parts of. */
+/* The whole that the numbers are parts of. */
 static void put_scale(const struct uni_diff_show *s, struct uni_sink *out)
 {
 	struct uni_strbuf line;

@@ -393,7 +393,7 @@ static struct uni_blocks blocks_of(
 static struct uni_blocks blocks_of_calls(
 	const struct uni_diff_sides *d, enum uni_side side, const double *x, const double *calls)
 {
-	/* What is asked for is made when it is asked for. */
+	/* The blocks are made when they are asked for. */
 	struct side *s = &((struct uni_diff_sides *)(uintptr_t)d)->side[side];
 	struct uni_blocks b = { 0 };
 

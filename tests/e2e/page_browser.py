@@ -592,8 +592,7 @@ def damaged(b):
 
 
 with browser.Browser() as b:
-    for part in (plain, weights, threads, session, lambda b: page_hidden.check(b, T, same, ok, text), difference, lambda b: page_compared.check(b, T, sys.modules[__name__]),
-                 lambda b: page_code.check(b, T, sys.modules[__name__], *sys.argv[2:4]), hostile, calls, moved, busy, mirage, in_doubt, look, lambda b: page_looks.check(b, T, sys.modules[__name__]), touch, narrow, paper, printed, damaged):
+    for part in (plain, weights, threads, session, lambda b: page_hidden.check(b, T, same, ok, text), difference, lambda b: page_compared.check(b, T, sys.modules[__name__]), lambda b: page_code.check(b, T, sys.modules[__name__], *sys.argv[2:4]), hostile, calls, moved, busy, mirage, in_doubt, look, lambda b: page_looks.check(b, T, sys.modules[__name__]), touch, narrow, paper, printed, damaged):
         try:
             part(b)
         except Exception as e:
