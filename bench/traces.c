@@ -28,6 +28,7 @@ struct run {
 	struct uni_regs regs[UNI_VCPU_MAX];
 	struct uni_chain chain[UNI_VCPU_MAX];
 	struct uni_vcpuset set;
+	uint32_t nr_vcpus;
 	uint64_t frames, chains, broken;
 	uint64_t *ns[NR_PARTS];
 };
@@ -44,7 +45,6 @@ static void open_target(struct run *r, const char *target, const char *image, st
 	struct uni_attach_opts opts = { 0 };
 	struct uni_image *img;
 	struct uni_spec spec;
-	int n;
 
 	if (uni_image_load(image, &img, err) != 0 || uni_image_hints(img, 0, &hints, err) != 0 ||
 		uni_spec_parse(target, &spec, err) != 0)
@@ -54,8 +54,8 @@ static void open_target(struct run *r, const char *target, const char *image, st
 		uni_as_create(r->t->ops->gmem(r->t), NULL, &r->as, err) != 0)
 		fail(err);
 	uni_unwinder_init(&r->unwinder, r->t->arch, hints);
-	n = r->t->ops->nr_vcpus(r->t);
-	r->set = uni_vcpuset_first((uint32_t)n);
+	r->nr_vcpus = (uint32_t)r->t->ops->nr_vcpus(r->t);
+	r->set = uni_vcpuset_first(r->nr_vcpus);
 }
 
 static void take(struct run *r, uint64_t i)
@@ -67,7 +67,7 @@ static void take(struct run *r, uint64_t i)
 
 	if (parts)
 		t1 = uni_now_ns();
-	for (uint32_t v = 0; rc == 0 && v < UNI_VCPU_MAX; v++) {
+	for (uint32_t v = 0; rc == 0 && v < r->nr_vcpus; v++) {
 		if (!uni_vcpuset_has(&r->set, v) || !r->regs[v].pc_valid)
 			continue;
 		uni_unwind(&r->unwinder, r->as, &r->regs[v], &r->chain[v]);
