@@ -113,6 +113,8 @@ struct uni_cfi_table {
 	uint32_t size; /* offset of the last row, which has rule 0: it is behind all known code */
 	uint8_t shift; /* a bucket is 1 << shift bytes */
 	uint64_t regs; /* bit n: register n is followed, besides pc, sp and fp */
+	/* Not part of the rows: the rules that were asked for last (uni_cfi_recall). NULL: none. */
+	uint64_t *memo;
 };
 
 /*
@@ -124,5 +126,29 @@ bool uni_cfi_switches(const struct uni_cfi_table *t, unsigned sp_reg);
 
 /* The rule for the instruction at pc; NULL if nothing is known of it. */
 const struct uni_cfi_rule *uni_cfi_find(const struct uni_cfi_table *t, uint64_t pc);
+
+#define UNI_CFI_MEMO	   256u /* entries */
+#define UNI_CFI_MEMO_EMPTY UINT64_MAX
+
+/*
+ * The same in fewer instructions for a pc that was asked for lately, as most of a chain are. An
+ * entry is offset << 32 | rule. Threads share the entries: each is read and written as one word.
+ */
+static inline const struct uni_cfi_rule *uni_cfi_recall(const struct uni_cfi_table *t, uint64_t pc)
+{
+	uint64_t off = pc - t->base, *slot, known;
+	const struct uni_cfi_rule *r;
+
+	if (t->memo == NULL || off >= t->size)
+		return uni_cfi_find(t, pc);
+	slot = &t->memo[(off ^ off >> 8) % UNI_CFI_MEMO];
+	known = __atomic_load_n(slot, __ATOMIC_RELAXED);
+	if (known >> 32 == off)
+		return &t->rule[(uint32_t)known];
+	r = uni_cfi_find(t, pc);
+	if (r != NULL)
+		__atomic_store_n(slot, off << 32 | (uint64_t)(r - t->rule), __ATOMIC_RELAXED);
+	return r;
+}
 
 #endif

@@ -162,6 +162,14 @@ static bool make_buckets(struct uni_cfi *c)
 	return true;
 }
 
+static bool make_memo(struct uni_cfi *c)
+{
+	c->table.memo = malloc(UNI_CFI_MEMO * sizeof(*c->table.memo));
+	for (uint32_t i = 0; c->table.memo != NULL && i < UNI_CFI_MEMO; i++)
+		c->table.memo[i] = UNI_CFI_MEMO_EMPTY;
+	return c->table.memo != NULL;
+}
+
 /* Takes the builder's arrays over. */
 static int finish_table(struct uni_cfi_builder *b, struct uni_cfi **ret)
 {
@@ -189,7 +197,7 @@ static int finish_table(struct uni_cfi_builder *b, struct uni_cfi **ret)
 		.size = c->row[b->row.nr - 1].start,
 		.regs = b->follow,
 	};
-	if (!make_buckets(c)) {
+	if (!make_buckets(c) || !make_memo(c)) {
 		uni_cfi_destroy(c);
 		return -UNI_ENOMEM;
 	}
@@ -257,6 +265,7 @@ void uni_cfi_destroy(struct uni_cfi *c)
 	if (c == NULL)
 		return;
 	free(c->row);
+	free(c->table.memo);
 	free(c->bucket);
 	free(c->rule);
 	free(c->other);

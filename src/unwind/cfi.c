@@ -168,7 +168,7 @@ static bool plain_step(const struct uni_unwinder *u, struct uni_as *as, const st
 	struct plain *p)
 {
 	const struct uni_unwind_hints *h = u->hints;
-	const struct uni_cfi_rule *r = uni_cfi_find(h->cfi, p->exact ? p->pc : p->pc - 1);
+	const struct uni_cfi_rule *r = uni_cfi_recall(h->cfi, p->exact ? p->pc : p->pc - 1);
 	uint64_t cfa, pc, fp = p->fp;
 
 	if (r == NULL || !is_plain(r))
@@ -229,7 +229,7 @@ static void find_rule(struct frame *f, uint64_t pc)
 
 	for (; h != NULL && f->rule == NULL; h = h->next) {
 		f->t = h->cfi;
-		f->rule = f->t != NULL ? uni_cfi_find(f->t, pc) : NULL;
+		f->rule = f->t != NULL ? uni_cfi_recall(f->t, pc) : NULL;
 	}
 }
 

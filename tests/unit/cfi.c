@@ -538,10 +538,44 @@ static void each_address_has_its_row(void **state)
 	}
 }
 
+/* Many addresses share an entry of the memory of rules, and some are outside of all code. */
+static void remembered_rules_are_those_of_the_rows(void **state)
+{
+	static const struct uni_cfi_row row[] = { { 0, 1 }, { 0x103, 2 }, { 0x10001, 3 },
+		{ 0x18000, 0 }, { 0x18010, 1 }, { 0x20000, 0 } };
+	static const uint32_t bucket[] = { 0, 5 };
+	static const struct uni_cfi_rule rule[4];
+	static uint64_t memo[UNI_CFI_MEMO];
+	const struct uni_cfi_table t = { .base = 0x1000,
+		.row = row,
+		.bucket = bucket,
+		.rule = rule,
+		.nr_rows = 6,
+		.nr_buckets = 2,
+		.nr_rules = 4,
+		.size = 0x20000,
+		.shift = 17,
+		.memo = memo };
+
+	for (size_t i = 0; i < UNI_CFI_MEMO; i++)
+		memo[i] = UNI_CFI_MEMO_EMPTY;
+	for (uint64_t pc = 0xf00; pc < 0x21100; pc += 7) {
+		const struct uni_cfi_rule *want = uni_cfi_find(&t, pc);
+
+		assert_ptr_equal(uni_cfi_recall(&t, pc), want);
+		assert_ptr_equal(uni_cfi_recall(&t, pc), want);
+		assert_ptr_equal(uni_cfi_recall(&t, 0x1000), &rule[1]);
+		assert_ptr_equal(uni_cfi_recall(&t, pc), want);
+	}
+	assert_null(uni_cfi_recall(&t, UINT64_MAX));
+	assert_null(uni_cfi_recall(&t, t.base + (1ull << 32)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_address_has_its_row),
+		cmocka_unit_test(remembered_rules_are_those_of_the_rows),
 		cmocka_unit_test(rows_of_a_function),
 		cmocka_unit_test(ways_to_advance),
 		cmocka_unit_test(all_the_rules),
