@@ -543,8 +543,10 @@ static int run_stacks(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		rc = print_json(shot, err);
 	else if (rc == 0)
 		print_text(shot);
-	for (size_t k = 0; rc == 0 && k < shot->nr; k++)
-		uni_unknown_add(&unknown, &g, shot->stack[k].chain);
+	for (size_t k = 0; rc == 0 && k < shot->nr; k++) {
+		if (shot->stack[k].regs->state != UNI_VCPU_OFFLINE)
+			uni_unknown_add(&unknown, &g, shot->stack[k].chain);
+	}
 	uni_unknown_say(&unknown, &g);
 	shot_free(shot);
 	uni_guest_close(&g);

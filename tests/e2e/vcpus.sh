@@ -75,6 +75,27 @@ for accel in $accels; do
 done
 end_guest
 
+# A vCPU that the guest has not started does not run, and its place is no function of the guest.
+is_not_started() { # WAY...
+	"$U" stacks "$target" -e "$BUILD/lab/blocks-gcc-fp.elf" >"$T/stacks" 2>"$T/said" || return 1
+	cat "$T/stacks" "$T/said"
+	grep 'vCPU 1 (offline)' "$T/stacks" && ! grep 'code of no image' "$T/said" || return 1
+	for way; do
+		"$U" record "$target" "$(method "$way")" -e "$BUILD/lab/blocks-gcc-fp.elf" -d 1 -o "$T/s.uniscope" \
+			--overwrite 2>"$T/said" && "$U" export --no-inline -f folded "$T/s.uniscope" -o "$T/folded" || return 1
+		cat "$T/said"
+		grep '(100.00 % complete)' "$T/said" && ! grep 'fff0' "$T/folded" || return 1
+	done
+}
+case $accels in
+*kvm*)
+	boot kvm "$BUILD/lab/blocks-gcc-fp.elf" '' --smp 2
+	# shellcheck disable=SC2046 # words
+	check 'kvm: a vCPU that is not started' is_not_started kvm $(case $ways in *bpf) echo bpf ;; esac)
+	end_guest
+	;;
+esac
+
 # As many as there are numbers for; then more.
 is_replayed() {
 	seq 0 1023 | awk '{ printf "%016x T at_%d\n", 4096 + $1, $1 }' >"$T/names"

@@ -86,6 +86,13 @@ static void look_where(struct uni_kvm_vcpu *v)
 	v->primed = v->doing == UNI_DOING_IN_RUN || (uni_hold_in_run(&v->hold, &fd) && fd == v->fd);
 }
 
+/* KVM waits for the start-up interrupt in a loop with the VMM: it may look as if it ran. */
+static void note_never_started(struct uni_regs *r)
+{
+	if (uni_arch_x86_64.never_started(r))
+		r->state = UNI_VCPU_OFFLINE;
+}
+
 /* Returns 0, -UNI_EAGAIN or -UNI_EIO. */
 static int read_one(struct snap *s, uint32_t i)
 {
@@ -109,6 +116,7 @@ static int read_one(struct snap *s, uint32_t i)
 		return -UNI_EAGAIN;
 	uni_kvm_regs_convert(&regs, &sregs, &s->ret[i]);
 	s->ret[i].state = v->doing == UNI_DOING_RUNNING ? UNI_VCPU_RUNNING : UNI_VCPU_HALTED;
+	note_never_started(&s->ret[i]);
 	return 0;
 }
 
@@ -269,6 +277,7 @@ static int snap_running(struct uni_kvm *k, const struct uni_vcpuset *set, struct
 		nr_read++;
 		if (item->vcpu.on_rq == 0)
 			ret[i].state = UNI_VCPU_HALTED;
+		note_never_started(&ret[i]);
 	}
 	return nr_read != 0 ? 0 : -UNI_EAGAIN;
 }

@@ -31,6 +31,12 @@ static bool is_end(const struct uni_kvm_stream *s, const uint64_t *pc, uint16_t 
 	return nr != 0 && uni_hints_is_end(&s->hints, callee, nr == 1 ? pc[0] : pc[nr - 1] - 1);
 }
 
+/* A vCPU that waits for its start-up interrupt: nobody called that. */
+static bool at_reset(const uint64_t *pc, uint16_t nr)
+{
+	return nr == 1 && pc[0] == 0xfff0;
+}
+
 /* Nobody called an entry point: frames beyond it are not part of the chain. */
 static uint16_t cut_beyond_entry(
 	const struct uni_kvm_stream *s, const uint64_t *pc, uint16_t nr, uint8_t *stop)
@@ -42,7 +48,7 @@ static uint16_t cut_beyond_entry(
 		return (uint16_t)(i + 1);
 	}
 	if (*stop == UNI_BPF_STOP_FP_0)
-		*stop = is_end(s, pc, nr) ? UNI_STOP_ROOT : UNI_STOP_BADPTR;
+		*stop = is_end(s, pc, nr) || at_reset(pc, nr) ? UNI_STOP_ROOT : UNI_STOP_BADPTR;
 	return nr;
 }
 
