@@ -36,6 +36,7 @@ static void check_address(struct uni_debug *d, uint64_t addr)
 {
 	struct uni_place place[UNI_INLINE_MAX];
 	struct uni_span span;
+	const char *text;
 	size_t n = uni_debug_lookup(d, addr, place, &span);
 
 	require(n <= UNI_INLINE_MAX);
@@ -43,6 +44,8 @@ static void check_address(struct uni_debug *d, uint64_t addr)
 	for (size_t i = 0; i < n; i++) {
 		check_text(place[i].function);
 		check_text(place[i].file);
+		if (place[i].file != NULL && (text = uni_debug_source(d, place[i].file)) != NULL)
+			require(strlen(text) != 0);
 	}
 }
 

@@ -9,6 +9,7 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "obj/debug.h"
 
 #define FILE_MAX  ((size_t)16 << 20) /* bytes */
 #define FILES_MAX 64
@@ -23,6 +24,7 @@ struct source {
 struct uni_lines {
 	const char *const *dirs;
 	size_t nr_dirs;
+	UNI_VEC(const struct uni_debug *) debugs;
 	UNI_VEC(struct source) sources;
 };
 
@@ -37,6 +39,11 @@ struct uni_lines *uni_lines_create(const char *const *dirs, size_t nr)
 	return l;
 }
 
+bool uni_lines_add_debug(struct uni_lines *l, const struct uni_debug *debug)
+{
+	return uni_vec_push(&l->debugs, debug);
+}
+
 void uni_lines_destroy(struct uni_lines *l)
 {
 	if (l == NULL)
@@ -47,6 +54,7 @@ void uni_lines_destroy(struct uni_lines *l)
 		uni_vec_free(&s->begin);
 	}
 	uni_vec_free(&l->sources);
+	uni_vec_free(&l->debugs);
 	free(l);
 }
 
@@ -93,6 +101,18 @@ static bool read_below(const char *dir, const char *path, char **data_ret, size_
 	return false;
 }
 
+/* A file within debug data; its text is copied, as that of others is owned. */
+static bool read_embedded(const struct uni_lines *l, struct source *s, size_t *size_ret)
+{
+	const char *text = NULL;
+
+	for (size_t i = 0; text == NULL && i < l->debugs.nr; i++)
+		text = uni_debug_source(l->debugs.v[i], s->path);
+	*size_ret = text != NULL ? strnlen(text, FILE_MAX) : 0;
+	s->data = text != NULL ? strndup(text, *size_ret) : NULL;
+	return s->data != NULL;
+}
+
 static void read_source(const struct uni_lines *l, struct source *s)
 {
 	bool found = false;
@@ -104,6 +124,8 @@ static void read_source(const struct uni_lines *l, struct source *s)
 	path_straighten(path);
 	for (size_t i = 0; !found && i < l->nr_dirs; i++)
 		found = read_below(l->dirs[i], path, &s->data, &size);
+	if (!found)
+		found = read_embedded(l, s, &size);
 	if (!found && path[0] == '/')
 		found = uni_read_regular(path, FILE_MAX, &s->data, &size, NULL) == 0;
 	for (size_t at = 0; found && at <= size;) {

@@ -211,6 +211,10 @@ int uni_page_code_make(const struct uni_page_code_args *args, const struct uni_s
 		return uni_err_nomem(err);
 	if (ret->images.nr == 0)
 		uni_note("no code in the page: %s names no image", args->src->path);
+	uni_vec_foreach (i, &ret->images) {
+		if ((*i)->debug != NULL && !uni_lines_add_debug(ret->lines, (*i)->debug))
+			return uni_err_nomem(err);
+	}
 	rc = look_through(&m, args, s, count_self, err);
 	if (rc == 0)
 		rc = choose_functions(ret, err);

@@ -43,7 +43,8 @@ static int print_annotation(const struct uni_annotating *x, struct uni_err *err)
 	const struct uni_annotation_text text = { .colour = uni_term_colour(stdout) };
 	struct uni_lines *lines = uni_lines_create(o.source.items.v, o.source.items.nr);
 	struct uni_sink *out;
-	int rc = lines != NULL ? uni_sink_open_file("-", &out, err) : uni_err_nomem(err);
+	bool ok = lines != NULL && (x->debug == NULL || uni_lines_add_debug(lines, x->debug));
+	int rc = ok ? uni_sink_open_file("-", &out, err) : uni_err_nomem(err);
 
 	if (rc != 0) {
 		uni_lines_destroy(lines);

@@ -383,6 +383,23 @@ static const char *file_name(struct uni_debug *d, struct uni_cu *cu, uint32_t i)
 	return cu->file[i] != 0 ? uni_strtab_get(d->strings, cu->file[i]) : NULL;
 }
 
+const char *uni_debug_source(const struct uni_debug *d, const char *file)
+{
+	uint32_t name = uni_strtab_find(d->strings, file, strlen(file));
+
+	for (size_t k = 0; name != UNI_STR_NONE && k < d->cus.nr; k++) {
+		const struct uni_cu *cu = &d->cus.v[k];
+
+		for (size_t i = 0; cu->file != NULL && i < cu->line.nr_files; i++) {
+			const char *text = cu->line.files[i].source;
+
+			if (cu->file[i] == name && text != NULL && text[0] != '\0')
+				return text;
+		}
+	}
+	return NULL;
+}
+
 /* Puts the places from the innermost outward; `at` is the line of the code in that scope. */
 static size_t put_places(struct uni_debug *d, struct uni_cu *cu, uint32_t scope, struct uni_row at,
 	struct uni_place *ret)

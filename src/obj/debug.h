@@ -45,6 +45,10 @@ void uni_debug_destroy(struct uni_debug *d); /* NULL-safe */
  */
 size_t uni_debug_lookup(struct uni_debug *d, uint64_t svma, struct uni_place ret[UNI_INLINE_MAX],
 	struct uni_span *span_ret);
+/* The text of a file, as the compiler saw it, if it is in the debug data (clang -gembed-source);
+ * NULL: it is not. The file is one of a place that was looked up. Valid as long as d; not cleaned.
+ */
+const char *uni_debug_source(const struct uni_debug *d, const char *file);
 /* Reads all units now. */
 void uni_debug_load_all(struct uni_debug *d);
 /* Why a part of it could not be read, as a line for the user; NULL: there was no failure so far. */

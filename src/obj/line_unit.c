@@ -19,6 +19,8 @@ struct lists {
 	UNI_VEC(struct uni_line_file) files;
 };
 
+#define LNCT_LLVM_SOURCE 0x2001 /* the text of a file */
+
 /* The fields of each entry in a list of version 5. */
 struct format {
 	uint64_t type[FORMATS_MAX], form[FORMATS_MAX];
@@ -26,7 +28,7 @@ struct format {
 };
 
 struct entry {
-	const char *path;
+	const char *path, *source;
 	uint64_t dir;
 };
 
@@ -75,7 +77,7 @@ static bool read_old_lists(struct uni_cursor *c, struct lists *l)
 	}
 	while (*(s = take_string(c)) != '\0') {
 		uint64_t dir = uni_cfi_uleb(c);
-		struct uni_line_file f = { s, dir_at(l, dir) };
+		struct uni_line_file f = { s, dir_at(l, dir), NULL };
 
 		(void)uni_cfi_uleb(c); /* time */
 		(void)uni_cfi_uleb(c); /* size */
@@ -152,6 +154,8 @@ static bool read_entry(
 			ret->path = text;
 		else if (f->type[i] == DW_LNCT_directory_index)
 			ret->dir = number;
+		else if (f->type[i] == LNCT_LLVM_SOURCE)
+			ret->source = text;
 	}
 	return true;
 }
@@ -183,7 +187,7 @@ static bool read_lists(struct uni_cursor *c, struct lists *l)
 
 		if (!read_entry(c, l, &f, &e))
 			return false;
-		file = (struct uni_line_file){ e.path, dir_at(l, e.dir) };
+		file = (struct uni_line_file){ e.path, dir_at(l, e.dir), e.source };
 		if (!uni_vec_push(&l->files, file))
 			return false;
 	}

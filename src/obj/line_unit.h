@@ -23,6 +23,7 @@ struct uni_line_sections {
 
 struct uni_line_file {
 	const char *name, *dir; /* dir: NULL for the compiler's directory */
+	const char *source;	/* its text, if the compiler put it there; else NULL or "" */
 };
 
 struct uni_line_unit {

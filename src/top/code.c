@@ -151,6 +151,10 @@ int uni_top_code_open(struct uni_top_code *c, const struct uni_top_run *r, struc
 	c->a.image = uni_image_path(at.image);
 	c->a.blocks = strcmp(r->g[at.guest]->info.accel, "tcg") == 0;
 	(void)uni_debug_of_image(at.image, &search, &c->debug, &no_debug);
+	if (c->debug != NULL && !uni_lines_add_debug(c->lines, c->debug)) {
+		uni_top_code_close(c);
+		return uni_err_nomem(err);
+	}
 	rc = uni_code_read(at.image, at.sym, c->debug, &c->a.code, err);
 	if (rc == 0 && uni_top_code_refresh(c, r) != 0)
 		rc = uni_err_nomem(err);

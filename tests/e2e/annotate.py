@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -123,6 +124,23 @@ def main():
         json.dump(session, f)
     twins = re.findall(r"^0*(\w+) t twin$", subprocess.check_output(["nm", "image"], text=True), re.M)
     refused(2, "2 functions are called twin: give an address (%s)" % ", ".join("0x" + a for a in sorted(twins)), "two functions of one name", "t.uniscope", "twin")
+
+    # Sources that clang put into the debug data: the file is gone, or has another text by now; --source goes first.
+    if shutil.which("clang"):
+        text = "__attribute__((noinline)) int inner(int x)\n{\n\treturn x * 3; /* embedded */\n}\nint a(int x) { return inner(x) + 1; }\n"
+        with open("embedded.c", "w", encoding="utf-8") as f:
+            f.write(text)
+        subprocess.run(["clang", "-O1", "-gdwarf-5", "-gembed-source", "-nostdlib", "-static", "-Wl,--build-id=sha1,-e,a", "embedded.c", "-o", "image"], check=True)
+        session["guests"][0]["images"][0]["id"] = re.search(r"Build ID: (\w+)", subprocess.check_output(["readelf", "-n", "image"], text=True)).group(1)
+        with open("t.uniscope/session.json", "w", encoding="utf-8") as f:
+            json.dump(session, f)
+        for what, change in ("is gone", lambda: os.remove("embedded.c")), ("has another text", lambda: open("embedded.c", "w", encoding="utf-8").write("other\n" * 9)):
+            change()
+            shown = json.loads(run("annotate", "--json", "t.uniscope", "inner")[1])["lines"]
+            want = {n + 1: line.replace("\t", "        ") for n, line in enumerate(text.splitlines())}
+            ok(shown and all(line.get("text", "") == want[line["line"]] for line in shown), "sources within the debug data, whose file " + what, shown)
+        shown = json.loads(run("annotate", "--json", "--source", ".", "t.uniscope", "inner")[1])["lines"]
+        ok(all(line["text"] == "other" for line in shown), "--source goes before them", shown)
 
 
 def fields(data):
