@@ -152,7 +152,8 @@ unmapped() {
 		[ "$(grep -c 'nothing is mapped at 0000123456789000' ctx)" = 2 ]
 }
 
-for way in $(by_default kvm "$ways"); do
+# They record by what `record` records; its tests have each way.
+for way in $(by_default kvm "$accels"); do
 	seconds=1
 	[ "$way" = tcg ] && seconds=4 # where a busy host makes pauses long, and them few
 	if boot "$way" "$(image calls1)" ''; then
@@ -166,18 +167,17 @@ for way in $(by_default kvm "$ways"); do
 		check "$way: boots" false
 	fi
 done
-for way in $(by_default tcg "$accels"); do
-	if boot "$way" "$(image smp)" '' --smp 2; then
-		check "$way: xenctx shows registers, code, stack, call trace" views "$way"
-		check "$way: xenctx -C" all_vcpus
-		check "$way: xenctx -S" stack_trace
-		check "$way: xenctx -m -t -D -b -l" dumps
-		check "$way: xenctx -d, -l 0" as_stack
-		check "$way: xenctx says what is not mapped" unmapped
-	else
-		check "$way: boots" false
-	fi
-done
+# conformance reads the registers and memory of each way.
+if boot tcg "$(image smp)" '' --smp 2; then
+	check "tcg: xenctx shows registers, code, stack, call trace" views tcg
+	check "tcg: xenctx -C" all_vcpus
+	check "tcg: xenctx -S" stack_trace
+	check "tcg: xenctx -m -t -D -b -l" dumps
+	check "tcg: xenctx -d, -l 0" as_stack
+	check "tcg: xenctx says what is not mapped" unmapped
+else
+	check "tcg: boots" false
+fi
 end_guest
 
 # An xl that makes domains of QEMU, which a gdb stub reaches.

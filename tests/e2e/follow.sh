@@ -263,9 +263,10 @@ usage() {
 }
 
 check 'what it goes with' usage
+# Each by one way at the least.
 moves='restarted,pause restored,pause upgraded,pause'
 case $ways in
-*bpf*) moves="$moves restarted,bpf restored,bpf upgraded,bpf" ;;
+*bpf*) moves='restarted,pause restored,pause restarted,bpf upgraded,bpf' ;;
 esac
 for move in $(by_default 'restarted,bpf restored,pause upgraded,bpf' "$moves"); do
 	check "$move" "${move%,*}" "${move#*,}"

@@ -67,7 +67,7 @@ assert s[-1]["to_s"] - s[-2]["to_s"] < 4
 END
 }
 
-for accel in $(by_default kvm "$accels"); do
+for accel in ${accels##* }; do # keys, below, go to a TCG guest
 	boot "$accel" "$(image shares)" '' || exit 1
 	(timeout 120 "$U" top --no-inline "$target" -e "$elf" --json --count 0 -F 199 --rows 0 >"$T/pipe" 2>"$T/err"
 		echo $? >"$T/st") &
