@@ -34,7 +34,7 @@ def main(session, *specs):
         good = good and ok
         print(f'{name}: {lines[name]} lines, {truth:.2%}; {part:.2%} of {nr} samples '
               f'+/- {allowed:.2%}: {"ok" if ok else "BAD"}')
-    return good and nr >= 2000
+    return good and nr >= 1000
 
 
 if __name__ == '__main__':

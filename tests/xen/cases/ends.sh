@@ -27,7 +27,7 @@ absent() { ! exists "$name"; }
 gone() { wait_for 10 absent && nothing_left; }
 
 destroyed() {
-	recording destroyed -t "$1" shares loop=1 && sleep 1 && xl destroy "$name" &&
+	recording destroyed -t "$1" shares loop=1 && usleep 300000 && xl destroy "$name" &&
 		ended 'was destroyed' && gone
 }
 by_itself() { # TYPE HOW WORDS: the guest ends

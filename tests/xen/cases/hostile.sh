@@ -12,7 +12,7 @@ hostile() { # TYPE VCPUS MODE
 	# To follow 2,560 frames takes 4 ms here: by default, few samples are taken then.
 	[ "$3" != long ] || more='--max-pause off'
 	# shellcheck disable=SC2086 # two words
-	timeout 60 uniscope record "xen:dom=$name" -q $more -F 300 -d 0.6 --unwind fp --watch lab_truth \
+	timeout 60 uniscope record "xen:dom=$name" -q $more -F 300 -d 0.3 --unwind fp --watch lab_truth \
 		-o "$session" &&
 		uniscope export --no-inline "$session" --all-time -f json -o "$session.json" && lives
 	status=$?

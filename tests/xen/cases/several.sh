@@ -31,7 +31,7 @@ one_ends() {
 }
 sampled() { [ -e "$out/t/guest-1/metadata" ] && sleep 1; }
 top() { # OPTION-AND-TARGET...: without a screen, it writes what it would show
-	uniscope top --batch --no-inline --count 1 -i 2 "$@" >"$T/top" 2>&1
+	uniscope top --batch --no-inline --count 1 -i 1 "$@" >"$T/top" 2>&1
 	status=$?
 	cat "$T/top"
 	[ $status -eq 0 ] && grep -q 'burn_a' "$T/top"

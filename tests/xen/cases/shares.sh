@@ -5,8 +5,8 @@
 # Recordings of guests that keep books about themselves; judge/shares.sh compares. PV and PVH, one
 # and two vCPUs, paused and not.
 for type in pv pvh; do
-	check "$type, 1 vCPU: recorded" recorded $type-1 $type 1 shares 2.2
+	check "$type, 1 vCPU: recorded" recorded $type-1 $type 1 shares 1.2
 	check "$type, 2 vCPUs: recorded" recorded $type-2 $type 2 smp 1.2
 done
-check 'pvh, 1 vCPU, not paused: recorded' recorded pvh-1-no-pause pvh 1 shares 2.2 --no-pause
+check 'pvh, 1 vCPU, not paused: recorded' recorded pvh-1-no-pause pvh 1 shares 1.2 --no-pause
 check 'nothing is left' nothing_left
