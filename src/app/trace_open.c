@@ -5,49 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "app/symbols.h"
 #include "app/term.h"
 
-#define SECONDS_MAX 1e9
-
-/* A number and its unit; seconds without one. */
-static bool parse_time(const char *text, uint64_t *ret_ns)
-{
-	static const struct {
-		const char *name;
-		double ns;
-	} unit[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
-	size_t len = strlen(text);
-	char number[32];
-	double n, ns = 1e9;
-
-	for (size_t i = 0; i < uni_array_len(unit); i++) {
-		size_t at = strlen(unit[i].name);
-
-		if (len > at && strcmp(text + len - at, unit[i].name) == 0) {
-			len -= at;
-			ns = unit[i].ns;
-			break;
-		}
-	}
-	if (len >= sizeof(number))
-		return false;
-	memcpy(number, text, len);
-	number[len] = '\0';
-	if (!uni_parse_double(number, &n) || !(n > 0) || n * ns > SECONDS_MAX * 1e9)
-		return false;
-	*ret_ns = (uint64_t)(n * ns);
-	return true;
-}
-
 static int set_last(struct uni_trace_open *t, const struct uni_trace_args *a, struct uni_err *err)
 {
 	uint64_t last_ns, end_ns = uni_trace_end_ns(t->in);
 
-	if (uni_part_has_time(&a->part) || !parse_time(a->last, &last_ns))
+	if (uni_part_has_time(&a->part) || !uni_parse_time(a->last, 1e9, &last_ns))
 		return uni_err_set(err, UNI_EUSAGE,
 			"--last takes a time such as 10ms, and neither --from nor --to with it");
 	/* 0 would be no window at all. */

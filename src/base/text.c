@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
+
 /* Length of the valid UTF-8 sequence at p (RFC 3629), with its code point, or 0. */
 static size_t utf8_decode(const uint8_t *p, size_t len, uint32_t *cp_ret)
 {
@@ -115,6 +117,30 @@ bool uni_parse_double(const char *s, double *ret)
 	if (errno != 0 || *end != '\0' || end == s)
 		return false;
 	*ret = v;
+	return true;
+}
+
+bool uni_parse_time(const char *s, double bare_ns, uint64_t *ret_ns)
+{
+	static const struct {
+		char name[3];
+		double ns;
+	} unit[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
+	const size_t len = strspn(s, "0123456789.");
+	double n, ns = s[len] == '\0' ? bare_ns : 0;
+	char number[32];
+
+	if (len >= sizeof(number))
+		return false;
+	memcpy(number, s, len);
+	number[len] = '\0';
+	for (size_t i = 0; i < uni_array_len(unit); i++) {
+		if (strcmp(s + len, unit[i].name) == 0)
+			ns = unit[i].ns;
+	}
+	if (!uni_parse_double(number, &n) || !(n * ns >= 1) || n * ns > 1e18)
+		return false;
+	*ret_ns = (uint64_t)(n * ns);
 	return true;
 }
 

@@ -33,6 +33,12 @@ static inline int uni_hex_digit(int c)
 bool uni_parse_u64(const char *s, uint64_t *ret);
 /* Strict non-negative decimal such as "99" or "0.5"; false if not. */
 bool uni_parse_double(const char *s, double *ret);
+/*
+ * A number and its unit, such as "10ms" or "1.5s" (ns, us, ms, s), in nanoseconds. A number without
+ * a unit counts units of bare_ns; with 0 it is refused. False if malformed, below 1 ns or more than
+ * 10^9 s.
+ */
+bool uni_parse_time(const char *s, double bare_ns, uint64_t *ret_ns);
 /* Bytes with an optional suffix K, M, G (1024-based); false if malformed or too large. */
 bool uni_parse_size(const char *s, uint64_t *ret);
 /*

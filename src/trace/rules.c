@@ -103,29 +103,6 @@ static bool take_conditions(const char **at, struct uni_call_rule *ret)
 	return *(*at)++ == ')';
 }
 
-/* "10us" */
-static bool parse_min(const char *text, uint64_t *ret)
-{
-	static const struct {
-		char name[3];
-		uint32_t ns;
-	} unit[] = { { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 } };
-	size_t len = strspn(text, "0123456789");
-	char digits[16];
-	uint64_t n;
-
-	if (len == 0 || len >= sizeof(digits))
-		return false;
-	memcpy(digits, text, len);
-	digits[len] = '\0';
-	for (size_t i = 0; i < uni_array_len(unit); i++) {
-		if (strcmp(text + len, unit[i].name) == 0)
-			return uni_parse_u64(digits, &n) &&
-			       !__builtin_mul_overflow(n, unit[i].ns, ret) && *ret != 0;
-	}
-	return false;
-}
-
 static bool take_option(const char **at, struct uni_call_rule *ret)
 {
 	char name[16], value[256];
@@ -147,7 +124,7 @@ static bool take_option(const char **at, struct uni_call_rule *ret)
 		return true;
 	}
 	if (strcmp(name, "min") == 0)
-		return parse_min(value, &ret->min_ns);
+		return uni_parse_time(value, 0, &ret->min_ns);
 	if (strcmp(name, "depth") != 0 || !uni_parse_u64(value, &n) || n == 0 || n > UINT32_MAX)
 		return false;
 	ret->depth = (uint32_t)n;

@@ -70,6 +70,8 @@ static void text_is_cleaned(void **state)
 
 static void numbers_are_strict(void **state)
 {
+	static const char *const no_times[] = { "", "s", "0s", "-1s", "1 s", "1.2.3s", "5m", "5nss",
+		"0.5ns", "1000000001s", "0x5s", "1e3s", "11111111111111111111111111111111s" };
 	uint64_t v;
 	double d;
 
@@ -83,6 +85,14 @@ static void numbers_are_strict(void **state)
 	assert_false(uni_parse_u64("0x", &v));
 	assert_true(uni_parse_double("0.5", &d) && d == 0.5);
 	assert_false(uni_parse_double("nan", &d));
+	assert_true(uni_parse_time("1.5us", 0, &v) && v == 1500);
+	assert_true(uni_parse_time("20ns", 1e9, &v) && v == 20);
+	assert_true(uni_parse_time("3ms", 1e9, &v) && v == 3000000);
+	assert_true(uni_parse_time("1000000000s", 0, &v) && v == 1000000000ull * 1000000000);
+	assert_true(uni_parse_time("0.5", 1e9, &v) && v == 500000000);
+	for (size_t i = 0; i < uni_array_len(no_times); i++)
+		assert_false(uni_parse_time(no_times[i], 1e9, &v));
+	assert_false(uni_parse_time("5", 0, &v)); /* no unit */
 	assert_false(uni_parse_double(".", &d));
 	assert_true(uni_parse_size("64M", &v) && v == 64u << 20);
 	assert_false(uni_parse_size("99999999999999G", &v));
