@@ -25,6 +25,11 @@ const struct uni_arch *uni_arch_by_name(const char *name)
 	return NULL;
 }
 
+uint64_t uni_arch_keep_pc(const struct uni_regs *regs, uint64_t pc)
+{
+	return pc;
+}
+
 const struct uni_arch *uni_arch_of_host(void)
 {
 #if defined(__x86_64__)

@@ -125,6 +125,9 @@ struct uni_arch {
 	uint64_t (*strip)(const struct uni_regs *regs, uint64_t pc);
 };
 
+/* strip() of an architecture that has no such bits; loops can leave the call out. */
+uint64_t uni_arch_keep_pc(const struct uni_regs *regs, uint64_t pc);
+
 extern const struct uni_arch uni_arch_x86_64, uni_arch_aarch64;
 
 /* NULL if there is none. */

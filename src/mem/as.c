@@ -499,6 +499,15 @@ int uni_as_read_u64(struct uni_as *as, uni_gva va, uint64_t *ret)
 	return 0;
 }
 
+void uni_as_look(const struct uni_as *as, struct uni_as_window *ret)
+{
+	bool any = as->hot_gen == as->gen;
+
+	ret->va = as->hot_va;
+	ret->bytes = as->hot;
+	ret->words = any ? as->granule - sizeof(uint64_t) + 1 : 0;
+}
+
 size_t uni_as_read_some(struct uni_as *as, uni_gva va, void *buf, size_t len)
 {
 	size_t done = 0;

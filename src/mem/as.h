@@ -147,6 +147,18 @@ int uni_as_read(struct uni_as *as, uni_gva va, void *buf, size_t len);
 /* One little-endian 8-byte word; need not be aligned. */
 int uni_as_read_u64(struct uni_as *as, uni_gva va, uint64_t *ret);
 
+/* Some bytes that were copied already: at offsets below `words`, 8 bytes are there. */
+struct uni_as_window {
+	uint64_t va, words;
+	const uint8_t *bytes;
+};
+
+/*
+ * The copy that the last word of uni_as_read_u64() came from, or nothing (words 0): the next word
+ * of a stack is mostly in it, too. It is valid until the next read.
+ */
+void uni_as_look(const struct uni_as *as, struct uni_as_window *ret);
+
 /*
  * Copies the mapped part of [va, va + len) from its start, in whole pages after the first. Returns
  * the bytes copied (0 if none). For stack slabs.

@@ -3,6 +3,7 @@
 #include "arch/cfi.h"
 
 #include "base/checked.h"
+#include "base/cursor.h"
 #include "unwind/expr.h"
 #include "unwind/unwind.h"
 
@@ -161,7 +162,23 @@ static bool is_plain(const struct uni_cfi_rule *r)
 struct plain {
 	uint64_t pc, sp, fp;
 	bool fp_valid, exact;
+	struct uni_as_window window; /* of the stack */
 };
+
+/* Most words are in the window: a read in few instructions. */
+static inline bool read_word(struct uni_as *as, struct uni_as_window *w, uint64_t va, uint64_t *ret)
+{
+	uint64_t offset = va - w->va;
+
+	if (offset < w->words) {
+		*ret = uni_le64(w->bytes + offset);
+		return true;
+	}
+	if (uni_as_read_u64(as, uni_gva_of(va), ret) != 0)
+		return false;
+	uni_as_look(as, w);
+	return true;
+}
 
 /* One frame up. False: only step_cfi() can do this step; p is unchanged. */
 static bool plain_step(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs,
@@ -183,14 +200,19 @@ static bool plain_step(const struct uni_unwinder *u, struct uni_as *as, const st
 	if (cfa <= p->sp)
 		return false;
 	if (r->fp.how == UNI_CFI_AT_CFA &&
-		uni_as_read_u64(as, uni_gva_of(cfa + (uint64_t)(int64_t)r->fp.arg), &fp) != 0)
+		!read_word(as, &p->window, cfa + (uint64_t)(int64_t)r->fp.arg, &fp))
 		return false;
-	if (uni_as_read_u64(as, uni_gva_of(cfa + (uint64_t)(int64_t)r->ra.arg), &pc) != 0)
+	if (!read_word(as, &p->window, cfa + (uint64_t)(int64_t)r->ra.arg, &pc))
 		return false;
-	pc = u->arch->strip(regs, pc);
+	if (u->arch->strip != uni_arch_keep_pc)
+		pc = u->arch->strip(regs, pc);
 	if (pc == 0 || !uni_range_has(h->text_start, h->text_size, pc - 1))
 		return false;
-	*p = (struct plain){ pc, cfa, fp, p->fp_valid || r->fp.how == UNI_CFI_AT_CFA, false };
+	p->pc = pc;
+	p->sp = cfa;
+	p->fp = fp;
+	p->fp_valid = p->fp_valid || r->fp.how == UNI_CFI_AT_CFA;
+	p->exact = false;
 	return true;
 }
 
@@ -200,8 +222,11 @@ static void run_cfi(void *ctx, struct uni_as *as, struct uni_regs *regs, struct 
 {
 	const struct uni_unwinder *u = ctx;
 	const struct uni_arch *a = u->arch;
-	struct plain p = { regs->pc, regs->sp, regs->r[a->fp_reg],
-		(regs->valid >> a->fp_reg & 1) != 0, st->exact };
+	struct plain p = { .pc = regs->pc,
+		.sp = regs->sp,
+		.fp = regs->r[a->fp_reg],
+		.fp_valid = (regs->valid >> a->fp_reg & 1) != 0,
+		.exact = st->exact };
 	uint16_t before = c->nr;
 
 	if (u->hints == NULL || u->hints->cfi == NULL || !regs->sp_valid)

@@ -177,6 +177,31 @@ static void caches_last_one_sample(void **state)
 	space_close(&s);
 }
 
+/* Every word of the copy is in the window, and no byte behind it. */
+static void a_window_is_the_copy(void **state)
+{
+	struct uni_as_window w;
+	struct space s;
+	uint64_t v;
+
+	space_open(&s, &uni_as_budget_once);
+	uni_as_look(s.as, &w);
+	assert_int_equal(w.words, 0);
+	assert_int_equal(uni_as_read_u64(s.as, uni_gva_of(0x10), &v), 0);
+	uni_as_look(s.as, &w);
+	assert_int_equal(w.words, uni_gmem_granule(uni_as_gmem(s.as)) - 7);
+	assert_true(w.va <= 0x10 && 0x10 - w.va < w.words);
+	assert_memory_equal(w.bytes, s.g.ram + 0x8000 + w.va, w.words + 7);
+	assert_int_equal(uni_as_read_u64(s.as, uni_gva_of(0x1008), &v), 0);
+	uni_as_look(s.as, &w);
+	assert_true(w.va <= 0x1008 && 0x1008 - w.va < w.words);
+	assert_memory_equal(w.bytes, s.g.ram + 0x7000 + (w.va - 0x1000), w.words + 7);
+	uni_as_begin(s.as, &s.root);
+	uni_as_look(s.as, &w);
+	assert_int_equal(w.words, 0);
+	space_close(&s);
+}
+
 static void budgets_hold(void **state)
 {
 	static const struct uni_as_budget bytes = { .bytes = 8192 + 4095, .table_loads = 100 };
@@ -344,6 +369,7 @@ int main(void)
 		cmocka_unit_test(reads_are_exact),
 		cmocka_unit_test(reads_straddle_pages),
 		cmocka_unit_test(caches_last_one_sample),
+		cmocka_unit_test(a_window_is_the_copy),
 		cmocka_unit_test(budgets_hold),
 		cmocka_unit_test(busy_hosts_are_no_limit),
 		cmocka_unit_test(gone_is_passed_on),

@@ -91,11 +91,6 @@ static bool may_wake(const struct uni_regs *regs)
 	return !uni_regs_get_sys(regs, UNI_X86_RFLAGS, &flags) || (flags & 1u << 9) != 0;
 }
 
-static uint64_t keep_pc(const struct uni_regs *regs, uint64_t pc)
-{
-	return pc;
-}
-
 const struct uni_arch uni_arch_x86_64 = {
 	.name = "x86_64",
 	.elf_machine = 62, /* EM_X86_64 */
@@ -128,5 +123,5 @@ const struct uni_arch uni_arch_x86_64 = {
 	.fp_step = uni_x86_64_fp_step,
 	.leaf_rules = uni_x86_64_leaf_rules,
 	.restore = uni_x86_64_restore,
-	.strip = keep_pc,
+	.strip = uni_arch_keep_pc,
 };
