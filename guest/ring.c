@@ -260,6 +260,11 @@ static uint64_t *put_piece(uint64_t *to, const struct uni_trace_piece *p)
 	const volatile uint8_t *from = p->from;
 	uint64_t word = 0;
 
+	if ((uint64_t)p->from % 8 == 0 && p->bytes % 8 == 0) {
+		for (uint32_t i = 0; i < p->bytes / 8; i++)
+			*to++ = ((const volatile uint64_t *)p->from)[i];
+		return to;
+	}
 	for (uint32_t i = 0; i < p->bytes; i++) {
 		word |= (uint64_t)from[i] << i % 8 * 8;
 		if (i % 8 == 7 || i + 1 == p->bytes) {

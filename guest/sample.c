@@ -17,7 +17,8 @@
 _Static_assert(UNI_SAMPLE_DEPTH >= 1 && WORDS < 4096, "a record's length has 12 bits");
 
 static struct uni_trace_sampler *own;
-static volatile uint8_t is_on; /* ticks have come while samples were wanted */
+static volatile uint8_t is_on;	 /* ticks have come while samples were wanted */
+static volatile uint32_t copied; /* bytes of the stack in a sample; 0: a chain */
 
 uint32_t uni_sample_hz(void)
 {
@@ -27,6 +28,11 @@ uint32_t uni_sample_hz(void)
 void uni_sample_set_hz(uint32_t hz)
 {
 	*(volatile uint32_t *)&uni_trace_head.control.sample_hz = hz;
+}
+
+void uni_sample_copy_stack(uint32_t bytes)
+{
+	copied = bytes < UNI_SAMPLE_STACK_MAX ? bytes & ~7u : UNI_SAMPLE_STACK_MAX;
 }
 
 void uni_sample_init(struct uni_trace_sampler *samplers, uint32_t tick_hz)
@@ -70,10 +76,27 @@ static unsigned walk(const struct uni_sample_at *s, uint64_t *pc, uint32_t *end)
 	return nr;
 }
 
-static void take(const struct uni_sample_at *s, struct uni_trace_sampler *of, uint32_t weight,
-	uint64_t begin)
+static uint64_t last_word(const struct uni_sample_at *s, uint32_t weight)
 {
-	uint64_t words[WORDS], spent;
+	return (s->idle ? UNI_TRACE_SAMPLE_IDLE : 0) | weight << 16;
+}
+
+/* The chain is left to the host. */
+static int write_stack(const struct uni_sample_at *s, uint32_t weight, uint32_t most)
+{
+	const uint64_t head[UNI_TRACE_SAMPLE_STACK] = { s->thread, s->sp, s->fp, s->pc };
+	const uint64_t last = last_word(s, weight);
+	uint64_t left = readable(s, s->sp) ? (s->stack_high - s->sp) & ~7ull : 0;
+	const struct uni_trace_piece piece[] = { { head, sizeof(head) },
+		{ (const void *)s->sp, (uint32_t)(left < most ? left : most) },
+		{ &last, sizeof(last) } };
+
+	return uni_trace_write_pieces(uni_trace_this_cpu(), UNI_TRACE_CLASS_SAMPLE_STACK, piece, 3);
+}
+
+static int write_chain(const struct uni_sample_at *s, uint32_t weight)
+{
+	uint64_t words[WORDS];
 	uint32_t end = 0;
 	unsigned nr = FIRST + walk(s, words + FIRST, &end) + 1;
 
@@ -85,10 +108,19 @@ static void take(const struct uni_sample_at *s, struct uni_trace_sampler *of, ui
 		words[3] = ((const volatile uint64_t *)s->sp)[0];
 		words[4] = ((const volatile uint64_t *)s->sp)[1];
 	}
-	words[nr - 1] = end | (s->idle ? UNI_TRACE_SAMPLE_IDLE : 0) | weight << 16;
-	if (uni_trace_write(uni_trace_this_cpu(),
-		    UNI_TRACE_EXT | (uint64_t)nr << 4 | (uint64_t)UNI_TRACE_CLASS_SAMPLE << 16,
-		    words, nr) != 0)
+	words[nr - 1] = end | last_word(s, weight);
+	return uni_trace_write(uni_trace_this_cpu(),
+		UNI_TRACE_EXT | (uint64_t)nr << 4 | (uint64_t)UNI_TRACE_CLASS_SAMPLE << 16, words,
+		nr);
+}
+
+static void take(const struct uni_sample_at *s, struct uni_trace_sampler *of, uint32_t weight,
+	uint64_t begin)
+{
+	uint32_t most = copied;
+	uint64_t spent;
+
+	if ((most ? write_stack(s, weight, most) : write_chain(s, weight)) != 0)
 		of->lost++;
 	spent = uni_machine_time() - begin;
 	of->samples++;

@@ -21,6 +21,9 @@ extern "C" {
 #define UNI_SAMPLE_DEPTH 120
 #endif
 
+/* Bytes of the stack that go into a sample at most, see uni_sample_copy_stack(). */
+#define UNI_SAMPLE_STACK_MAX 16384
+
 /* The interrupted code. */
 struct uni_sample_at {
 	uint64_t pc, sp, fp;
@@ -37,6 +40,13 @@ struct uni_sample_at {
  * says, each call is a sample.
  */
 void uni_sample_init(struct uni_trace_sampler *samplers, uint32_t tick_hz);
+
+/*
+ * For code without frame pointers, such as OCaml's: a sample has up to `bytes` bytes of the stack
+ * from its stack pointer on, in place of the call chain. The host finds the chain in them, by the
+ * unwind rows (.eh_frame) of its images. 0: chains by frame pointers again. At any time.
+ */
+void uni_sample_copy_stack(uint32_t bytes);
 
 /* From the timer's interrupt, on each CPU. */
 void uni_sample_tick(const struct uni_sample_at *at);

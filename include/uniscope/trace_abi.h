@@ -144,6 +144,10 @@ enum uni_trace_class {
 	/* u64 CLOCK_MONOTONIC of the host, ns, or 0: not kept; u64 0. When a sub-buffer was begun,
 	 * and at the end. Only of QEMU's plugin, whose times are instructions (uniscope/exact.h) */
 	UNI_TRACE_CLASS_HOST_TIME = 11,
+	/* A sample whose call chain the host has to find: u64 thread, stack pointer, frame pointer,
+	 * interrupted instruction. The stack from the stack pointer on, as far as there is room.
+	 * Then u32 UNI_TRACE_SAMPLE_*, u32 0 */
+	UNI_TRACE_CLASS_SAMPLE_STACK = 12,
 	UNI_TRACE_CLASS_USER = 64, /* from here on: events of the thread and promise API */
 };
 
@@ -159,6 +163,7 @@ enum uni_trace_class {
 
 /* The last word of a sample. */
 #define UNI_TRACE_SAMPLE_HEAD	      5		/* words before the call chain */
+#define UNI_TRACE_SAMPLE_STACK	      4		/* words before the stack */
 #define UNI_TRACE_SAMPLE_IDLE	      (1u << 8) /* the CPU had nothing to do */
 #define UNI_TRACE_SAMPLE_END	      0xffu /* mask: enum uni_trace_sample_end, why the chain ends */
 #define UNI_TRACE_SAMPLE_WEIGHT(word) ((uint32_t)(word) >> 16) /* periods that it stands for */

@@ -71,10 +71,10 @@ struct uni_stream_raw {
 	struct uni_regs regs;
 	const uint8_t *stack; /* borrowed during the call; starts at regs.sp */
 	size_t stack_size;
+	bool alone; /* nothing but this copy can be read of the guest */
 	/*
 	 * The chain by frame pointers, leaf first; nr 0: there is none. With a chain, the stack
-	 * only serves for the one step that may be missing in it, from the leaf. Nothing else of
-	 * the guest can be read.
+	 * only serves for the one step that may be missing in it, from the leaf.
 	 */
 	const uint64_t *pc;
 	uint16_t nr;

@@ -76,7 +76,7 @@ static int read_memory(
 		memcpy(buf, raw->stack + (from - raw->regs.sp), len);
 		return 0;
 	}
-	return raw->nr != 0 ? -UNI_EFAULT : read_process(r, from, buf, len);
+	return raw->alone ? -UNI_EFAULT : read_process(r, from, buf, len);
 }
 
 static const struct uni_gmem_ops gmem_ops = { .read = read_memory };
@@ -153,7 +153,7 @@ void uni_rawstack_unwind(
 	r->raw = raw;
 	r->only_copy = r->read_live = false;
 	uni_unwind(r->u, r->as, &raw->regs, ret);
-	if (r->read_live && raw->nr == 0)
+	if (r->read_live)
 		mark_live_frames(r, ret);
 	r->raw = NULL;
 }

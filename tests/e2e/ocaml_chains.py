@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """ocaml_chains.py UNISCOPE SRCROOT [OCAMLOPT]: an OCaml program as a process. It works in C below each kind of call that OCaml has:
 with and without allocation, with more arguments than registers, unboxed, callbacks, exceptions, closures. Each chain must be a path
-of the program's call graph, from the process's first function. TAP."""
+of the program's call graph, from the process's first function. Then the same program takes samples of itself, with a copy of its
+stack, and gives them away on a socket: OCaml has no frame pointers. TAP."""
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(sys.argv[2], 'tests/support'))
 import can  # noqa: E402  pylint: disable=wrong-import-position
@@ -45,11 +47,26 @@ def build(folder):
                    check=True)
 
 
-def record(folder, pid):
+def build_inside(folder):
+    """The program with guest/'s sampler, and without shared libraries: those would not be known inside."""
+    shutil.copy(os.path.join(SRC, 'tests/e2e/ocaml_inside.c'), folder)
+    guest = os.path.join(SRC, 'guest')
+    sources = [os.path.join(guest, name) for name in ('ring.c', 'promise.c', 'sample.c', 'stream.c', 'stream_code.c', 'stream_memory.c',
+                                                      'x86_64/machine.c', 'x86_64/hooks.S')]
+    subprocess.run(['gcc', '-c', '-O2', '-g', '-fno-pie', '-mgeneral-regs-only', '-I' + os.path.join(SRC, 'include'), '-I' + guest,
+                    '-I' + os.path.join(guest, 'x86_64'), *sources], cwd=folder, check=True)
+    subprocess.run(['gcc', '-c', '-O2', '-fno-pie', '-D_GNU_SOURCE', '-I' + os.path.join(SRC, 'include'), 'ocaml_inside.c'],
+                   cwd=folder, check=True)
+    objects = [os.path.basename(name).rsplit('.', 1)[0] + '.o' for name in sources]
+    subprocess.run([OCAMLOPT, '-g', 'ocaml_work_stubs.c', *objects, 'ocaml_inside.o', 'ocaml_work.ml', '-ccopt',
+                    '-O2 -static -no-pie', '-o', 'inside'], cwd=folder, check=True)
+
+
+def record(folder, target):
     """Until there are enough samples to tell: the folded stacks, and what the recording says of itself."""
     session = os.path.join(folder, 's.uniscope')
     for seconds in (3, 12, 50):
-        subprocess.run([U, 'record', 'proc:pid=%d' % pid, '-q', '-F', '499', '-d', str(seconds), '-o', session, '--overwrite'],
+        subprocess.run([U, 'record', *target, '-q', '-F', '499', '-d', str(seconds), '-o', session, '--overwrite'],
                        check=True, timeout=120)
         out = subprocess.run([U, 'export', '--no-inline', session, '-f', 'folded'], check=True, stdout=subprocess.PIPE, text=True).stdout
         stacks = [(line.rsplit(' ', 1)[0].split(';'), int(line.rsplit(' ', 1)[1])) for line in out.splitlines()]
@@ -97,9 +114,19 @@ def main():
         build(folder)
         with subprocess.Popen([os.path.join(folder, 'work')]) as program:
             try:
-                results = judge(*record(folder, program.pid))
+                results = judge(*record(folder, ['proc:pid=%d' % program.pid]))
             finally:
                 program.kill()
+        build_inside(folder)
+        port, image = os.path.join(folder, 'port'), os.path.join(folder, 'inside')
+        with subprocess.Popen([image], env={**os.environ, 'PORT': port, 'COPY': '8192'}) as program:
+            try:
+                while not os.path.exists(port) and program.poll() is None:
+                    time.sleep(0.1)
+                inside = judge(*record(folder, ['stream:unix=' + port, '-e', image]))
+            finally:
+                program.kill()
+    results += tuple(('inside: ' + what, ok, why) for what, ok, why in inside)
     for i, (what, ok, why) in enumerate(results, 1):
         print('%sok %d - %s' % ('' if ok else 'not ', i, what) + ('' if ok else '\n# %s' % (why,)))
     print('1..%d' % len(results))

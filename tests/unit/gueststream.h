@@ -43,6 +43,7 @@ struct got {
 	uint64_t nr, frames, last_ns, weight, all; /* of the last one, and of all */
 	uint64_t leaf, caller, outermost, sp_word;
 	uint8_t stop;
+	uint64_t copied, words[4]; /* of a stack: bytes, and the first ones */
 };
 void on_raw(void *ctx, const struct uni_stream_raw *s);
 /* A stack of `depth` frames, each of two words. */

@@ -158,6 +158,13 @@ void on_raw(void *ctx, const struct uni_stream_raw *s)
 	g->weight = s->weight;
 	g->all += s->weight;
 	g->frames = s->nr;
+	assert_true(s->alone);
+	if (s->nr == 0) {
+		g->leaf = s->regs.pc;
+		g->copied = s->stack_size;
+		memcpy(g->words, s->stack, uni_min(s->stack_size, sizeof(g->words)));
+		return;
+	}
 	g->leaf = s->pc[0];
 	g->caller = s->nr > 1 ? s->pc[1] : 0;
 	g->outermost = s->pc[s->nr - 1];

@@ -234,9 +234,49 @@ static void test_noise_for_guest(void **state)
 	guest_end();
 }
 
+/* In place of the chain: the stack, as far as it reaches and as is wanted. */
+static void test_copied_stack(void **state)
+{
+	uint64_t stack[32];
+	struct uni_sample_at at = deep(stack, 32, 3);
+	struct got got = { 0 };
+	const struct uni_stream_sink sink = { .ctx = &got, .raw = on_raw };
+	struct uni_err err = { 0 };
+	struct uni_target *t;
+
+	guest_start(NULL, false);
+	t = attached();
+	assert_int_equal(t->ops->stream_start(t, &at_1000, NULL, &err), 0);
+	uni_trace_head.tsc_hz = 0;
+	uni_sample_copy_stack(67); /* whole words */
+	uni_sample_tick(&at);
+	assert_int_equal(t->ops->stream_read(t, &sink), 0);
+	assert_int_equal(got.nr, 1);
+	assert_int_equal(got.frames, 0);
+	assert_int_equal(got.leaf, 0xfff);
+	assert_int_equal(got.copied, 64);
+	assert_memory_equal(got.words, stack, sizeof(got.words));
+	uni_sample_copy_stack(UINT32_MAX);
+	uni_sample_tick(&at);
+	assert_int_equal(t->ops->stream_read(t, &sink), 0);
+	assert_int_equal(got.copied, sizeof(stack));
+	at.stack_low = at.stack_high = 0; /* not known: nothing is read */
+	uni_sample_tick(&at);
+	assert_int_equal(t->ops->stream_read(t, &sink), 0);
+	assert_int_equal(got.nr, 3);
+	assert_int_equal(got.copied, 0);
+	uni_sample_copy_stack(0);
+	uni_sample_tick(&at);
+	assert_int_equal(t->ops->stream_read(t, &sink), 0);
+	assert_int_equal(got.frames, 1);
+	uni_target_detach(t);
+	guest_end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_copied_stack),
 		cmocka_unit_test(test_key_samples),
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_garbled),

@@ -144,6 +144,7 @@ static struct followed follow(uint64_t at, uint64_t top, uint64_t second, uint64
 		.weight = 1,
 		.stack = (const uint8_t *)stack,
 		.stack_size = sizeof(stack),
+		.alone = true,
 		.pc = pc,
 		.nr = 3,
 		.stop = UNI_STOP_ROOT };

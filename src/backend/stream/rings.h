@@ -18,8 +18,10 @@
 struct uni_ring_sample {
 	uint64_t tsc;
 	const uint64_t *word;
-	uint32_t nr_words; /* at least UNI_TRACE_SAMPLE_HEAD + 2 */
+	uint32_t nr_words; /* at least UNI_TRACE_SAMPLE_HEAD + 2; stack: UNI_TRACE_SAMPLE_STACK + 1
+			    */
 	uint32_t cpu;
+	bool stack; /* it has a copy of the stack, and no chain */
 };
 
 struct uni_rings {

@@ -97,6 +97,24 @@ static uint8_t stop_of(uint64_t last)
 	}
 }
 
+/* A chain, and the two words at the stack pointer. */
+static void put_chain(struct uni_stream_raw *raw, const struct uni_ring_sample *s)
+{
+	raw->stack = (const uint8_t *)&s->word[3];
+	raw->stack_size = STACK_MAX * 8;
+	raw->pc = s->word + UNI_TRACE_SAMPLE_HEAD;
+	raw->nr = (uint16_t)(s->nr_words - UNI_TRACE_SAMPLE_HEAD - 1);
+	raw->stop = stop_of(s->word[s->nr_words - 1]);
+	raw->regs.pc = raw->pc[0];
+}
+
+static void put_stack(struct uni_stream_raw *raw, const struct uni_ring_sample *s)
+{
+	raw->stack = (const uint8_t *)&s->word[UNI_TRACE_SAMPLE_STACK];
+	raw->stack_size = (s->nr_words - UNI_TRACE_SAMPLE_STACK - 1) * 8;
+	raw->regs.pc = s->word[3];
+}
+
 static void on_sample(void *ctx, const struct uni_ring_sample *s)
 {
 	struct uni_stream_target *t = ctx;
@@ -104,17 +122,16 @@ static void on_sample(void *ctx, const struct uni_ring_sample *s)
 	struct uni_stream_raw raw = { .t_ns = uni_min(ns_of(&t->s, s->tsc), uni_now_ns()),
 		.weight = uni_max(weight, 1u),
 		.vcpu = s->cpu,
-		.stack = (const uint8_t *)&s->word[3],
-		.stack_size = STACK_MAX * 8,
-		.pc = s->word + UNI_TRACE_SAMPLE_HEAD,
-		.nr = (uint16_t)(s->nr_words - UNI_TRACE_SAMPLE_HEAD - 1),
-		.stop = stop_of(last),
+		.alone = true,
 		.thread = s->word[0] };
 
 	raw.t_ns = uni_max(raw.t_ns, t->s.last_ns[s->cpu]);
 	t->s.last_ns[s->cpu] = raw.t_ns;
 	raw.regs.state = last & UNI_TRACE_SAMPLE_IDLE ? UNI_VCPU_HALTED : UNI_VCPU_RUNNING;
-	raw.regs.pc = raw.pc[0];
+	if (s->stack)
+		put_stack(&raw, s);
+	else
+		put_chain(&raw, s);
 	raw.regs.sp = s->word[1];
 	raw.regs.r[t->base.arch->sp_reg] = s->word[1];
 	raw.regs.r[t->base.arch->fp_reg] = s->word[2];

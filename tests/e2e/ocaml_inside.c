@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* For ocaml_chains.py: the program takes samples of itself, with its stack, and gives them away on
+ * the unix socket PORT. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "uniscope/sample.h"
+#include "uniscope/stream.h"
+#include "uniscope/trace.h"
+
+#define TICK_US 2000
+#define RING	(1u << 20)
+
+extern void *__libc_stack_end;
+
+static struct uni_trace_sampler sampler;
+static struct uni_stream stream;
+static uint8_t ring[RING] __attribute__((aligned(UNI_TRACE_SUB_SIZE)));
+static int listener, host = -1;
+
+static unsigned take(void *ctx, void *buf, unsigned size)
+{
+	ssize_t n = recv(host, buf, size, MSG_DONTWAIT);
+
+	return n > 0 ? (unsigned)n : 0;
+}
+
+static unsigned give(void *ctx, const void *data, unsigned size)
+{
+	ssize_t n = send(host, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	return n > 0 ? (unsigned)n : 0;
+}
+
+static void tick(int sig, siginfo_t *info, void *context)
+{
+	const greg_t *r = ((const ucontext_t *)context)->uc_mcontext.gregs;
+	const struct uni_sample_at at = { .pc = (uint64_t)r[REG_RIP],
+		.sp = (uint64_t)r[REG_RSP],
+		.fp = (uint64_t)r[REG_RBP],
+		.stack_low = (uint64_t)r[REG_RSP],
+		.stack_high = (uint64_t)__libc_stack_end };
+
+	uni_sample_tick(&at);
+	if (host < 0)
+		host = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
+	if (host >= 0)
+		(void)uni_stream_poll(&stream, 1u << 16);
+}
+
+__attribute__((constructor)) static void start(void)
+{
+	const struct itimerval every = { { 0, TICK_US }, { 0, TICK_US } };
+	const struct uni_stream_config config = { .read = take, .write = give, .name = "ocaml" };
+	struct sigaction sa = { .sa_sigaction = tick, .sa_flags = SA_SIGINFO | SA_RESTART };
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+
+	strncpy(at.sun_path, getenv("PORT"), sizeof(at.sun_path) - 1);
+	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	if (bind(listener, (struct sockaddr *)&at, sizeof(at)) != 0 || listen(listener, 1) != 0 ||
+		uni_trace_init(ring, RING, 1, NULL, UNI_TRACE_OVERWRITE, 0) != 0)
+		_exit(3);
+	uni_sample_init(&sampler, 0);
+	uni_sample_copy_stack((uint32_t)atoi(getenv("COPY")));
+	uni_stream_init(&stream, &config);
+	sigaction(SIGPROF, &sa, NULL);
+	setitimer(ITIMER_PROF, &every, NULL);
+}
