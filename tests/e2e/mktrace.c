@@ -3,7 +3,8 @@
  * mktrace PATH EVENTS CPUS MODE [SEED]: a session with about so many function events, for tests of
  * its readers and for benchmarks. MODE "graph" or "lite": threads that wander over the CPUs and
  * call at random, with losses here and there. "function": calls only. "work": one thread of one CPU
- * that runs fib, a parser and a sort. "slow": the same, and each call of compare takes 6 ns more. "promises": promises that make, wait for and resolve others.
+ * that runs fib, a parser and a sort. "slow": the same, and each call of compare takes 6 ns more.
+ * "promises": promises that make, wait for and resolve others.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -326,8 +327,8 @@ static int write_all(
 	if (!uni_record_trace_room(&meta->trace, k->cpus))
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	meta->trace.info = k->m.in.info;
-	(void)snprintf(meta->trace.mode, sizeof(meta->trace.mode), "%s",
-		is_work(mode) ? "graph" : mode);
+	(void)snprintf(
+		meta->trace.mode, sizeof(meta->trace.mode), "%s", is_work(mode) ? "graph" : mode);
 	for (unsigned i = 0; i < k->cpus; i++)
 		meta->trace.cpu[i].clock = (struct uni_record_clock){
 			.cycles = 1000, .ns = 5000000000, .hz = 1000000000, .source = "none"
