@@ -56,7 +56,7 @@ is_sampled() { # METHOD
 
 for accel in $accels; do
 	# Beside each other in the default run: the smaller one under KVM, the greater one under TCG.
-	for nr in $(by_default "$([ "$accel" = kvm ] && echo 72 || echo 255)" '72 255'); do
+	for nr in $(by_default "$([ "$accel" = kvm ] && echo 72 || echo 255)" "$([ "$accel" != kvm ] || echo 72) 255"); do
 		boot_waiting "$accel" "$nr" "$wide" 'ring=256' --mem 128 --qmp "$T/q" || exit 1
 		check "$accel, $nr vCPUs: ls" is_listed
 		# A KVM that emulates needs long for their work if it is traced.
