@@ -77,7 +77,8 @@ small='rounds=20 inner=5'
 for image in "$build"/*.elf; do
 	image=$(basename "$image" .elf)
 	case ${UNISCOPE_ALL:-some}-$image in
-	some-*-clang-* | some-*-nofp) continue ;; # sh test.sh all boots these
+	some-*-clang-* | some-*-nofp) continue ;;
+	1-*-clang-fp | 1-*-gcc-nofp) continue ;; # by pairs; sh test.sh all boots these two of four
 	esac
 	case $image in
 	program-* | corpus-*) ;; # loads boots the first, oracle.sh the others
@@ -92,7 +93,7 @@ done
 
 # The other machines, a CPU without 1 GiB pages, more RAM than we use, other stacks.
 for machine in pc q35; do
-	for app in $(by_default 'shares smp' 'hostile idle shares smp threads'); do
+	for app in $(by_default 'shares smp' "$([ $machine = q35 ] || echo hostile idle) shares smp"); do
 		boots 33 "$app-gcc-fp" "$small" --accel tcg --machine $machine --smp 2
 	done
 done
@@ -177,14 +178,12 @@ share crunch_a 59.8 60.2
 counted=
 
 if can kvm; then
-	# By default those that no other test boots under KVM.
-	for app in $(by_default 'gaps threads' 'calls1 calls2 deep demo gaps idle leaf shares smp threads'); do
+	# Those that no other test boots under KVM.
+	for app in gaps threads; do
 		boots 33 "$app-gcc-fp" 'rounds=1 inner=2' --accel kvm --smp 2
 	done
-	for machine in $(by_default q35 'pc q35'); do
-		boots 33 smp-clang-nofp 'rounds=1' --accel kvm --machine $machine --smp 2
-		boots 33 idle-clang-fp 'rounds=20' --accel kvm --machine $machine
-	done
+	boots 33 smp-clang-nofp 'rounds=1' --accel kvm --machine q35 --smp 2
+	boots 33 idle-clang-fp 'rounds=20' --accel kvm --machine q35
 	boots 33 hostile-clang-fp 'rounds=2 mode=flip' --accel kvm
 	boots 33 hostile-gcc-nofp 'rounds=2 mode=rsp' --accel kvm
 	boots 157 shares-clang-nofp 'crash=nx' --accel kvm
