@@ -1,23 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# inline.sh UNISCOPE BUILD SRCROOT tcg|kvm: C++ and Rust guests whose hot functions are all inlined.
+# inline.sh UNISCOPE BUILD SRCROOT: C++ and Rust guests whose hot functions are all inlined.
 # The session shows the names and lines of the source, without the image. TAP.
 set -u
-U=$1 BUILD=$2 SRC=$3 accel=$4
+U=$1 BUILD=$2 SRC=$3 accel=kvm
 . "$SRC/tests/e2e/guest.sh"
-[ "$accel" != kvm ] || need kvm
+need kvm
 here=$SRC/tests/e2e
 s=$T/s.uniscope
 
 # From a copy of the image, which is gone afterwards: all names are in the session.
-# For as long as it takes until there are enough samples; the check that follows tells what they are. Between two samples TCG has to
-# run for a while, or a busy host makes the blocks behind a stop too frequent.
-hz=499 first=2
-[ "$accel" = kvm ] || { hz=49 first=10; }
+# For as long as it takes until there are enough samples; the check that follows tells what they are.
 records() { # IMAGE
 	cp "$BUILD/lab/$1.elf" "$T/app.elf" && boot "$accel" "$T/app.elf" '' || return 1
-	for seconds in $first 40 120; do # a busy host leaves TCG few samples
-		timeout 180 "$U" record "$target" -q -F $hz -d $seconds -e "$T/app.elf" -o "$s" \
+	for seconds in 2 40 120; do # a busy host leaves few samples
+		timeout 180 "$U" record "$target" -q -F 499 -d $seconds -e "$T/app.elf" -o "$s" \
 			--overwrite || return 1
 		python3 "$here/ask.py" number "$s" samples 400 && break
 		retry "fewer than 400 samples in $seconds s"
@@ -59,8 +56,7 @@ live() { # top has them, too
 }
 
 images='cxx-gcc-fp cxx-clang-fp rust-gcc-fp rust-gcc-nofp'
-# A session has the addresses, and the image the names: TCG differs in where it stops, whatever the compiler.
-[ "$accel" = kvm ] || images='cxx-clang-fp rust-gcc-nofp'
+# A session has the addresses, and the image the names: so one way to sample is enough.
 for image in $(by_default 'cxx-clang-fp rust-gcc-nofp' "$images"); do
 	source=cxx.cc serve='server::Engine::serve' mangled=_ZNK6server6Engine5serveEv
 	case $image in
