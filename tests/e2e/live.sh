@@ -180,7 +180,7 @@ else
 fi
 
 at_once() { # WHAT: stopped before it has begun, while it begins, and just after that
-	for pause in $(by_default '0 0.05 0.4' '0 0.02 0.05 0.1 0.2 0.4 0.8'); do
+	for pause in $(by_default '0 0.05 0.4' '0 0.05 0.1 0.4 0.8'); do
 		code 204 -X POST "${base}record/$1" && sleep $pause && code 204 -X POST "${base}stop" &&
 			wait_for 30 state recording '""' && sleep 0.3 && state said '""' && wait_for 30 state reading false || {
 			echo "after $pause s"
