@@ -5,6 +5,7 @@
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -154,8 +155,7 @@ static _Noreturn void judge_image(
 	struct uni_way_key key = { 0 };
 
 	if (g == NULL || dup2(notes, STDERR_FILENO) < 0 ||
-		uni_privilege_drop_watching(
-			pid, uni_target_backend(spec->scheme)->files != NULL, &err) != 0)
+		uni_privilege_drop_watching(pid, false, &err) != 0)
 		_exit(1);
 	g->spec = *spec;
 	if (uni_guest_use_unwinder(g, args, &err) != 0 ||
@@ -184,6 +184,22 @@ static int wait_for_judge(pid_t child, bool *stop_ret, struct uni_err *err)
 		"right?");
 }
 
+/* Whether events are permitted is found out for the sake of the observer's rights. */
+static int give_up_all(
+	const struct uni_spec *spec, const struct uni_attach_args *args, struct uni_err *err)
+{
+	enum uni_asked asked = UNI_ASKED_AUTO;
+	const char *via = uni_spec_get(spec, "via");
+	int pid, rc = uni_target_backend(spec->scheme)->observed_pid(spec, &pid, err);
+
+	if (rc != 0)
+		return rc;
+	(void)uni_asked_parse(args->method, &asked);
+	if (!args->once && asked != UNI_ASKED_PAUSE && (via == NULL || strcmp(via, "stop") != 0))
+		(void)uni_privilege_try_observing(open_event, &pid);
+	return uni_privilege_drop_watching(pid, true, err);
+}
+
 int uni_guest_give_up_rights(
 	const struct uni_spec *spec, const struct uni_attach_args *args, struct uni_err *err)
 {
@@ -194,6 +210,8 @@ int uni_guest_give_up_rights(
 	uint64_t pid = 0;
 	int rc = 0, watched;
 
+	if (ops != NULL && ops->observed_pid != NULL)
+		return give_up_all(spec, args, err);
 	if (ops == NULL || ops->hand_over == NULL || ops->choose_key == NULL ||
 		may_need_stop(spec, args, ops, &by_image) ||
 		uni_spec_get_u64(spec, "pid", &pid, &why) != 0 || pid == 0 || pid > INT32_MAX)
@@ -209,7 +227,5 @@ int uni_guest_give_up_rights(
 	ok = ops->hand_over(spec, args->shared, args->exits || args->exits_too, &why) == 0;
 	if (by_image)
 		rc = wait_for_judge(judge, &stop, err);
-	return rc == 0 && ok && !stop
-		       ? uni_privilege_drop_watching(watched, ops->files != NULL, err)
-		       : rc;
+	return rc == 0 && ok && !stop ? uni_privilege_drop_watching(watched, false, err) : rc;
 }

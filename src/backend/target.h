@@ -170,6 +170,12 @@ struct uni_target_ops {
 	int (*hand_over)(const struct uni_spec *spec, struct uni_target_shared *shared, bool exits,
 		struct uni_err *err);
 
+	/*
+	 * Without rights, it attaches in each way, if the observer looks into this process and
+	 * stops it.
+	 */
+	int (*observed_pid)(const struct uni_spec *spec, int *ret, struct uni_err *err);
+
 	int (*attach)(const struct uni_spec *spec, const struct uni_attach_opts *opts,
 		struct uni_target **ret, struct uni_err *err);
 	unsigned (*caps)(struct uni_target *t);

@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -215,7 +216,11 @@ static int add_watchers(scmp_filter_ctx f)
 #ifndef UNI_CONFINE_WIDE
 	static const unsigned long event[] = { PERF_EVENT_IOC_ENABLE, PERF_EVENT_IOC_DISABLE,
 		PERF_EVENT_IOC_PERIOD, TCSETS, TCSETSW, TCSETSF };
-	int r = add_each(f, SCMP_SYS(ioctl), 1, event, uni_array_len(event));
+	static const unsigned long slack[] = { PR_GET_TIMERSLACK, PR_SET_TIMERSLACK };
+	int r = add_each(f, SCMP_SYS(prctl), 0, slack, uni_array_len(slack));
+
+	if (r == 0)
+		r = add_each(f, SCMP_SYS(ioctl), 1, event, uni_array_len(event));
 #else
 	int r = 0;
 #endif
@@ -231,6 +236,19 @@ static int add_observers(scmp_filter_ctx f)
 	int r = add_each(f, SCMP_SYS(bpf), 0, bpf, uni_array_len(bpf));
 
 	return r == 0 ? seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(perf_event_open), 0) : r;
+}
+
+static int add_stoppers(scmp_filter_ctx f)
+{
+	int r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(sched_setscheduler), 0);
+#ifndef UNI_CONFINE_WIDE
+	static const unsigned long stop[] = { PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_GETREGSET,
+		PTRACE_DETACH };
+
+	if (r == 0)
+		r = add_each(f, SCMP_SYS(ptrace), 0, stop, uni_array_len(stop));
+#endif
+	return r;
 }
 
 static int fill_filter(scmp_filter_ctx f, enum uni_confined what)
@@ -249,8 +267,10 @@ static int fill_filter(scmp_filter_ctx f, enum uni_confined what)
 #endif
 	if (r == 0 && what == UNI_CONFINED_WATCHER)
 		r = add_watchers(f);
-	if (r == 0 && what == UNI_CONFINED_OBSERVER)
+	if (r == 0 && what >= UNI_CONFINED_OBSERVER)
 		r = add_observers(f);
+	if (r == 0 && what == UNI_CONFINED_STOPPER)
+		r = add_stoppers(f);
 	return r;
 }
 

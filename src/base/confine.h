@@ -25,6 +25,7 @@ enum uni_confined {
 	UNI_CONFINED_READER,   /* reads files, writes results, serves open sockets */
 	UNI_CONFINED_WATCHER,  /* a reader with open events, and maps and programs in the kernel */
 	UNI_CONFINED_OBSERVER, /* makes those (base/observer.h) */
+	UNI_CONFINED_STOPPER,  /* stops threads as well */
 };
 
 /*

@@ -17,6 +17,7 @@
 
 /* The worker's way to its opener. One thread asks at a time. */
 static int opener = -1;
+static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 
 int uni_door_begin(uint64_t caps, int rules, struct uni_err *err)
 {
@@ -51,7 +52,7 @@ static int ask_opener(
 	struct uni_door_request *q, int dir, const char *path, struct uni_door_reply *reply)
 {
 	const struct uni_side_talk t = { dir == AT_FDCWD ? -1 : dir, q, sizeof(*q), reply,
-		sizeof(*reply) };
+		sizeof(*reply), &asking };
 	int64_t result;
 	int fd;
 

@@ -3,11 +3,18 @@
 
 #include <sched.h>
 
+#include "base/observer.h"
+
 void uni_hurry_begin(struct uni_hurry *h)
 {
 	const struct sched_param first = { .sched_priority = 1 };
 	struct sched_param was = { 0 };
 
+	h->observed = uni_observer_is_used();
+	if (h->observed) {
+		h->on = uni_observer_hurry(true);
+		return;
+	}
 	h->policy = sched_getscheduler(0);
 	h->on = h->policy >= 0 && sched_getparam(0, &was) == 0 &&
 		sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first) == 0;
@@ -18,7 +25,9 @@ void uni_hurry_end(struct uni_hurry *h)
 {
 	const struct sched_param was = { .sched_priority = h->priority };
 
-	if (h->on)
+	if (h->on && h->observed)
+		(void)uni_observer_hurry(false);
+	else if (h->on)
 		/* This flag may not be cleared without more rights. */
 		(void)sched_setscheduler(0, h->policy | SCHED_RESET_ON_FORK, &was);
 	h->on = false;

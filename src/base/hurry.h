@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 struct uni_hurry {
-	bool on;
+	bool on, observed;
 	int policy, priority; /* before the change */
 };
 

@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/magic.h>
+#include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +17,13 @@
 #include "base/cleanup.h"
 #include "base/opener.h"
 #include "base/side.h"
+#include "base/stop.h"
+
+#define STOPS_MAX 1024
+#define HELD_MS	  1000 /* nobody holds a guest for so long */
 
 static int observed; /* the process that may be looked into */
+static struct uni_thread_stop stops[STOPS_MAX];
 
 /* The rest after /proc/PID/ of the observed process; NULL: it is another file. */
 static const char *below_process(int pid, const char *path)
@@ -83,15 +90,21 @@ static int read_text(const char *path, char *text, size_t cap)
 	return fd < 0 || n < 0 ? -1 : (int)len;
 }
 
-static int open_event(struct perf_event_attr *attr, int tid)
+static bool is_thread(int pid, int tid)
 {
 	char path[64];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d", observed, tid);
-	if (access(path, F_OK) != 0) {
-		errno = ESRCH;
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d", pid, tid);
+	if (access(path, F_OK) == 0)
+		return true;
+	errno = ESRCH;
+	return false;
+}
+
+static int open_event(struct perf_event_attr *attr, int tid)
+{
+	if (!is_thread(observed, tid))
 		return -1;
-	}
 	attr->size = sizeof(*attr);
 	if (attr->type != PERF_TYPE_SOFTWARE && attr->type != PERF_TYPE_HARDWARE) {
 		errno = EACCES;
@@ -131,12 +144,79 @@ static int read_link(int dir, const struct uni_observe_request *q, struct uni_ob
 	return (int)readlinkat(dir, q->path, reply->text, sizeof(reply->text));
 }
 
+static struct uni_thread_stop *find_stop(int tid)
+{
+	for (size_t i = 0; i < uni_array_len(stops); i++) {
+		if (stops[i].tid == tid)
+			return &stops[i];
+	}
+	return NULL;
+}
+
+/* tid 0: all. */
+static void let_go(int tid)
+{
+	for (size_t i = 0; i < uni_array_len(stops); i++) {
+		if (stops[i].tid == 0 || (tid != 0 && stops[i].tid != tid))
+			continue;
+		uni_thread_stop_end(&stops[i]);
+		stops[i].tid = stops[i].pending ? stops[i].tid : 0;
+	}
+}
+
+/* Returns the size of the registers, which go into text. */
+static int stop_thread(int tid, char *text, size_t cap)
+{
+	struct uni_thread_stop *s = find_stop(tid);
+	int n, e;
+
+	s = s != NULL ? s : find_stop(0);
+	errno = EAGAIN;
+	if (s == NULL || s->held || !is_thread(observed, tid))
+		return -1;
+	s->tid = tid;
+	n = uni_thread_stop_begin(s) == 0 ? uni_thread_stop_regs(s, text, cap) : -1;
+	e = errno;
+	if (n < 0 && !s->pending)
+		let_go(tid);
+	errno = e;
+	return n;
+}
+
+/* Both sides of a pause: this process, and a thread of the worker. */
+static int set_priority(int tid, bool first)
+{
+	const struct sched_param p = { .sched_priority = first ? 1 : 0 };
+	int policy = SCHED_RESET_ON_FORK | (first ? SCHED_FIFO : SCHED_OTHER);
+
+	if (!is_thread(getppid(), tid) || sched_setscheduler(tid, policy, &p) != 0)
+		return -1;
+	return sched_setscheduler(0, policy, &p);
+}
+
+/* A worker that does not go on must not hold the guest. */
+static void await_request(int worker)
+{
+	struct pollfd p = { .fd = worker, .events = POLLIN };
+
+	if (poll(&p, 1, HELD_MS) == 0)
+		let_go(0);
+}
+
 static int do_request(struct uni_observe_request *q, int dir, struct uni_observe_reply *reply)
 {
 	if (q->op == UNI_OBSERVE_EVENT)
 		return open_event(&q->attr, q->tid);
 	if (q->op == UNI_OBSERVE_MAP)
 		return uni_observe_make_map(&q->map);
+	if (q->op == UNI_OBSERVE_STOP)
+		return stop_thread(q->tid, reply->text, sizeof(reply->text));
+	if (q->op == UNI_OBSERVE_PRIORITY)
+		return set_priority(q->tid, q->flags != 0);
+	if (q->op == UNI_OBSERVE_LET_GO) {
+		let_go(q->tid);
+		return 0;
+	}
 	errno = EACCES;
 	if (!uni_observe_may_name(observed, q->path) && (q->op != UNI_OBSERVE_READLINK || dir < 0))
 		return -1;
@@ -153,6 +233,9 @@ static int do_request(struct uni_observe_request *q, int dir, struct uni_observe
 		return read_text(q->path, reply->text, sizeof(reply->text));
 	case UNI_OBSERVE_EVENT:
 	case UNI_OBSERVE_MAP:
+	case UNI_OBSERVE_STOP:
+	case UNI_OBSERVE_LET_GO:
+	case UNI_OBSERVE_PRIORITY:
 		break;
 	}
 	return -1;
@@ -170,8 +253,13 @@ void uni_observe_serve(int pid, int worker)
 	_cleanup_close_ int fd = -1;
 
 	observed = pid;
-	while (uni_side_receive(worker, &q, sizeof(q), &fd)) {
-		int r, dir = fd;
+	for (;;) {
+		int r, dir;
+
+		await_request(worker);
+		if (!uni_side_receive(worker, &q, sizeof(q), &fd))
+			break;
+		dir = fd;
 
 		q.path[sizeof(q.path) - 1] = '\0';
 		memset(&reply, 0, sizeof(reply));

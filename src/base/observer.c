@@ -11,16 +11,20 @@
 #include "base/checked.h"
 #include "base/opener.h"
 #include "base/side.h"
+#include "base/stop.h"
 
-static int observer = -1;  /* the worker's way to it; one thread asks at a time */
+static int observer = -1; /* the worker's way to it */
+/* One thread at a time. A slow opener (base/door.h) is no reason to hold a guest for longer. */
+static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 static int observed;	   /* the process that may be looked into */
 static int memory_fd = -1; /* of that process */
 
-int uni_observer_begin(int pid, uint64_t caps, struct uni_err *err)
+int uni_observer_begin(int pid, bool stops, uint64_t caps, struct uni_err *err)
 {
-	struct uni_opener_job job = {
-		.kind = UNI_OPENER_PROCESS, .caps = caps, .pid = pid, .rules = -1
-	};
+	struct uni_opener_job job = { .kind = stops ? UNI_OPENER_STOPPED : UNI_OPENER_PROCESS,
+		.caps = caps,
+		.pid = pid,
+		.rules = -1 };
 	char path[32];
 	int rc;
 
@@ -52,7 +56,7 @@ bool uni_observer_lists(int dir)
 static int ask_observer(
 	struct uni_observe_request *q, int dir, const char *path, struct uni_observe_reply *reply)
 {
-	const struct uni_side_talk t = { dir, q, sizeof(*q), reply, sizeof(*reply) };
+	const struct uni_side_talk t = { dir, q, sizeof(*q), reply, sizeof(*reply), &asking };
 	int64_t result;
 	int fd;
 
@@ -147,6 +151,50 @@ int uni_observer_map_create(const struct uni_observer_map *map)
 	struct uni_observe_reply reply = { 0 };
 
 	return observer < 0 ? uni_observe_make_map(map) : ask_observer(&q, -1, "", &reply);
+}
+
+int uni_observer_stop(struct uni_thread_stop *s, void *regs, size_t size)
+{
+	struct uni_observe_request q = { .op = UNI_OBSERVE_STOP, .tid = s->tid };
+	struct uni_observe_reply reply = { 0 };
+	int n;
+
+	if (observer < 0) {
+		n = uni_thread_stop_begin(s);
+		n = n == 0 && regs != NULL ? uni_thread_stop_regs(s, regs, size) : n;
+	} else {
+		n = ask_observer(&q, -1, "", &reply);
+		s->held = n >= 0;
+		s->pending = n < 0 && errno == EAGAIN;
+		if (n >= 0 && regs != NULL)
+			n = (int)take_text(&reply, regs, size);
+	}
+	if (n >= 0 && regs != NULL && (size_t)n != size)
+		errno = EAGAIN;
+	return n < 0 || (regs != NULL && (size_t)n != size) ? -1 : 0;
+}
+
+void uni_observer_let_go(struct uni_thread_stop *s)
+{
+	struct uni_observe_request q = { .op = UNI_OBSERVE_LET_GO, .tid = s->tid };
+	struct uni_observe_reply reply = { 0 };
+
+	if (observer < 0) {
+		uni_thread_stop_end(s);
+		return;
+	}
+	(void)ask_observer(&q, -1, "", &reply);
+	s->held = s->pending = false;
+}
+
+bool uni_observer_hurry(bool on)
+{
+	struct uni_observe_request q = {
+		.op = UNI_OBSERVE_PRIORITY, .flags = on, .tid = (int)gettid()
+	};
+	struct uni_observe_reply reply = { 0 };
+
+	return ask_observer(&q, -1, "", &reply) == 0;
 }
 
 /* Up to the first byte that cannot be read; sets errno if it is the first of all. */

@@ -2,8 +2,9 @@
 /*
  * Other processes (VMMs, unikernels that are processes), for a worker that gave up its rights and
  * still watches them (base/privilege.h). A child, the observer, kept the right to look into these
- * processes and no others. It opens their files in /proc for reading, makes perf events of their
- * threads, and makes maps for the kernel's programs. It parses nothing.
+ * processes and no others. It opens their files in /proc for reading, and makes perf events of
+ * their threads, and maps for the kernel's programs. It stops threads for their registers. It
+ * parses nothing.
  *
  * base/door.h and uni_read_small() ask it by themselves.
  */
@@ -17,19 +18,16 @@
 #include <sys/uio.h>
 
 #include "base/err.h"
+#include "base/observed_map.h"
 
 struct perf_event_attr;
+struct uni_thread_stop;
 
-#define UNI_OBSERVER_TEXT 8192u
-
-/* The shape of a map, as bpf(BPF_MAP_CREATE) takes it. */
-struct uni_observer_map {
-	char name[16];
-	uint32_t type, key, value, nr, flags;
-};
-
-/* Starts the observer of this process, with these capabilities at most (base/caps.h). */
-int uni_observer_begin(int pid, uint64_t caps, struct uni_err *err);
+/*
+ * Starts the observer of this process, with these capabilities at most (base/caps.h). stops: it can
+ * stop its threads.
+ */
+int uni_observer_begin(int pid, bool stops, uint64_t caps, struct uni_err *err);
 bool uni_observer_is_used(void); /* this process is a worker that watches */
 
 /* Is it the observer that reaches this path; or what this open folder lists? */
@@ -51,6 +49,18 @@ int uni_observer_read(const char *path, char *buf, size_t cap);
 /* perf_event_open() for a thread on any CPU, closed on exec. Also without an observer. */
 int uni_observer_perf_event(struct perf_event_attr *attr, int tid);
 int uni_observer_map_create(const struct uni_observer_map *map);
+
+/*
+ * uni_thread_stop_begin() and uni_thread_stop_end() (base/stop.h). Also without an observer. regs:
+ * NULL, or room for the registers; they must have this size. If the observer hears nothing for a
+ * second, it lets all threads go.
+ */
+int uni_observer_stop(struct uni_thread_stop *s, void *regs, size_t size);
+void uni_observer_let_go(struct uni_thread_stop *s);
+
+/* Real-time priority for the calling thread and the observer, or no longer; false: not permitted.
+ */
+bool uni_observer_hurry(bool on);
 
 /* process_vm_readv(). Also without an observer. */
 ssize_t uni_observer_copy(int pid, const struct iovec *local, size_t nr_local,

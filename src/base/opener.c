@@ -69,17 +69,20 @@ void uni_door_serve(int worker)
 /* The worker sees that the child has ended, and why it was started. */
 _Noreturn void uni_opener_run(const struct uni_opener_job *job)
 {
+	static const enum uni_confined by_kind[] = { UNI_CONFINED_READER, UNI_CONFINED_OBSERVER,
+		UNI_CONFINED_STOPPER };
 	bool files = job->kind == UNI_OPENER_FILES;
 	struct uni_err err = { 0 };
 
 	(void)prctl(PR_SET_NAME, files ? UNI_OPENER_PROGRAM : "uniscope-obs");
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)prctl(PR_SET_TIMERSLACK, 1UL); /* naps of somebody who holds a guest */
 	if (uni_caps_keep(job->caps, false, &err) != 0)
 		_exit(1);
 	/* Landlock would keep an observer from looking into any process. */
 	uni_confine_enter(job->rules);
-	if (uni_confine_calls(files ? UNI_CONFINED_READER : UNI_CONFINED_OBSERVER, &err) != 0 ||
-		getppid() != job->parent || write(job->ready, "", 1) != 1)
+	if (uni_confine_calls(by_kind[job->kind], &err) != 0 || getppid() != job->parent ||
+		write(job->ready, "", 1) != 1)
 		_exit(1);
 	(void)close(job->ready);
 	if (job->rules >= 0)

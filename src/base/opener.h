@@ -16,13 +16,14 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
-#include "base/observer.h"
+#include "base/observed_map.h"
 
 #define UNI_OPENER_PROGRAM "uniscope-opener"
 
 enum uni_opener_kind {
 	UNI_OPENER_FILES,
 	UNI_OPENER_PROCESS,
+	UNI_OPENER_STOPPED, /* a process whose threads may be stopped */
 };
 
 struct uni_opener_job {
@@ -82,6 +83,9 @@ enum uni_observe_op {
 	UNI_OBSERVE_READ,
 	UNI_OBSERVE_EVENT,
 	UNI_OBSERVE_MAP,
+	UNI_OBSERVE_STOP,
+	UNI_OBSERVE_LET_GO,
+	UNI_OBSERVE_PRIORITY, /* flags: 1, as base/hurry.h; 0, as usual */
 };
 
 struct uni_observe_request {
@@ -95,7 +99,7 @@ struct uni_observe_request {
 struct uni_observe_reply {
 	int64_t result; /* or -errno */
 	struct stat st;
-	char text[UNI_OBSERVER_TEXT];
+	char text[8192];
 };
 
 void uni_observe_serve(int pid, int worker);

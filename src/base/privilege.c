@@ -17,7 +17,8 @@
 #define BIT(cap)  (1ull << (cap))
 #define OPENERS	  (BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH))
 #define OBSERVERS (BIT(CAP_SYS_PTRACE) | BIT(CAP_SYSLOG) | BIT(CAP_PERFMON) | BIT(CAP_BPF))
-#define MAPPED	  BIT(CAP_CHECKPOINT_RESTORE) /* for the process' folder map_files */
+/* For the process' folder map_files, and for a short pause on a busy host. */
+#define PROCESSES (BIT(CAP_CHECKPOINT_RESTORE) | BIT(CAP_SYS_NICE))
 #define WORKERS_UID \
 	1879048192u /* plus the process: a range that nobody uses (systemd, UIDS-GIDS) */
 #define WORKERS (1u << 22)
@@ -106,14 +107,15 @@ int uni_privilege_drop(struct uni_err *err)
 	return rc == 0 ? drop_rights(root, UNI_CONFINED_READER, err) : rc;
 }
 
-int uni_privilege_drop_watching(int pid, bool mapped, struct uni_err *err)
+int uni_privilege_drop_watching(int pid, bool stops, struct uni_err *err)
 {
 	const struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
 	bool root = geteuid() == 0;
 	int rc = root ? begin_opener(err) : 0;
 
 	if (rc == 0)
-		rc = uni_observer_begin(pid, observers_caps() | (mapped ? MAPPED : 0), err);
+		rc = uni_observer_begin(
+			pid, stops, observers_caps() | (stops ? PROCESSES : 0), err);
 	if (rc != 0)
 		return rc;
 	/* Rings are locked memory. Root's are not limited. */

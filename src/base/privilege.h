@@ -22,10 +22,10 @@ int uni_privilege_drop(struct uni_err *err);
 
 /*
  * The same for a process that watches another one (a VMM) by open descriptors. A further child can
- * still look into that process (base/observer.h). mapped: also into the files that it has mapped,
- * be they deleted.
+ * still look into that process (base/observer.h). stops: it is the guest itself. The child also
+ * stops its threads at once (base/hurry.h), and opens files that it has mapped, be they deleted.
  */
-int uni_privilege_drop_watching(int pid, bool mapped, struct uni_err *err);
+int uni_privilege_drop_watching(int pid, bool stops, struct uni_err *err);
 
 /* The result of fn(ctx), called without any capability; afterwards they are there again. */
 int uni_privilege_try_without(int (*fn)(void *ctx), void *ctx);

@@ -6,6 +6,7 @@
 #ifndef UNI_BASE_SIDE_H
 #define UNI_BASE_SIDE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,6 +29,7 @@ struct uni_side_talk {
 	size_t request_size;
 	void *reply;
 	size_t reply_size;
+	pthread_mutex_t *asking; /* of this child */
 };
 /* One thread at a time. Returns the result, and in *fd_ret the descriptor that came along (or -1);
  * otherwise -1 and errno. */

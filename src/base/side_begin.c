@@ -20,15 +20,14 @@
 
 int64_t uni_side_ask(int to, const struct uni_side_talk *t, int *fd_ret)
 {
-	static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 	int64_t result = -EIO;
 
 	*fd_ret = -1;
-	(void)pthread_mutex_lock(&asking);
+	(void)pthread_mutex_lock(t->asking);
 	if (uni_side_send(to, t->request, t->request_size, t->fd) &&
 		uni_side_receive(to, t->reply, t->reply_size, fd_ret))
 		memcpy(&result, t->reply, sizeof(result));
-	(void)pthread_mutex_unlock(&asking);
+	(void)pthread_mutex_unlock(t->asking);
 	if (result >= 0)
 		return result;
 	errno = (int)-result;
@@ -109,7 +108,7 @@ static _Noreturn void run_child(struct uni_opener_job *job)
 	(void)sigdelset(&all, SIGSYS);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (job->kind == UNI_OPENER_PROCESS && keep_only(job) != 0)
+	if (job->kind != UNI_OPENER_FILES && keep_only(job) != 0)
 		_exit(1);
 	execute_program(job);
 	uni_opener_run(job);

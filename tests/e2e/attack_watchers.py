@@ -18,13 +18,15 @@ AS_OTHER = {"user": OTHER, "group": OTHER, "extra_groups": []}
 IMAGE = "shares-gcc-fp"
 OPENERS, OBSERVERS = 0x6, 0xc400080004  # and SYS_PTRACE, SYSLOG, PERFMON, BPF
 MAPPED = 0x10000000000  # CHECKPOINT_RESTORE: a process' mapped files
+NICE = 0x800000  # SYS_NICE: a pause is short on a busy host
 SETCAP = 0xc000080002  # no SYSLOG; DAC_OVERRIDE instead of READ_SEARCH
 # Debian's kernels with perf_event_paranoid 3 want CAP_SYS_ADMIN for perf events, so the observer has it there.
 ADMIN = 0x200000 if subprocess.run(["setpriv", "--bounding-set", "-sys_admin", sys.executable, f"{SRC}/tests/support/can.py", "perf"],
                                    env={**os.environ, "UNISCOPE_MUST": ""}, stdout=subprocess.DEVNULL, check=False).returncode else 0
 # of x86_64: socket, execve, kill, ptrace, process_vm_readv, perf_event_open; bpf, whose command 0 makes a map
 CALLS = (41, 59, 62, 101, 310, 298, 321)
-COMMANDS = (["record", "-d", "0", "-q"], ["record", "-d", "0", "-q", "--exits"], ["top", "--batch", "--count", "0"])
+RECORD, TOP, PAUSE = ["record", "-d", "0", "-q"], ["top", "--batch", "--count", "0"], ["--method", "pause"]
+COMMANDS = {"kvm": (RECORD, RECORD + ["--exits"], TOP), "proc": (RECORD, TOP, RECORD + PAUSE, TOP + PAUSE)}
 
 
 def tree(pid):
@@ -90,8 +92,10 @@ def rights(top, guest):
     subprocess.run(["setcap", "cap_sys_ptrace,cap_perfmon,cap_bpf,cap_dac_override%s+ep" % (",cap_sys_admin" if ADMIN else ""), capable],
                    check=True)
     os.mkdir(folder)
-    for command in COMMANDS if guest.scheme == "kvm" else COMMANDS[::2]:
-        cases = [(U, {}, (0, OPENERS, OBSERVERS | ADMIN | (MAPPED if guest.scheme == "proc" else 0))), (capable, AS_OTHER, (0, SETCAP | ADMIN))]
+    for command in COMMANDS[guest.scheme]:
+        admin = 0 if "pause" in command else ADMIN
+        more_caps = MAPPED | NICE if guest.scheme == "proc" else 0
+        cases = [(U, {}, (0, OPENERS, OBSERVERS | admin | more_caps)), (capable, AS_OTHER, (0, SETCAP | admin))]
         if "--exits" in command:
             cases = cases[:1]  # tracefs is root's
         if guest.scheme == "proc" and not ADMIN:
@@ -107,10 +111,17 @@ def rights(top, guest):
 
 def reads(top, guest):
     """Whatever reads the image, or maps it, has given up its rights before."""
-    log = f"{top}/log"
+    record = ["record", guest.target, "-d", "1", "-q", "-o", f"{top}/s"]
+    ways = [record] if guest.scheme == "kvm" else [record, record + PAUSE, ["stacks", guest.target]]
+    for args in ways:
+        shutil.rmtree(f"{top}/s", ignore_errors=True)
+        reads_bare(f"{top}/log", guest, args)
+
+
+def reads_bare(log, guest, args):
     subprocess.run(["strace", "-f", "-y", "-qq", "-o", log, "-e", "trace=read,pread64,readv,preadv,mmap,seccomp,copy_file_range,sendfile",
-                    U, "record", guest.target, "-e", guest.image, "-d", "1", "-q", "-o", f"{top}/s"],
-                   check=True, timeout=300, stderr=subprocess.DEVNULL)
+                    U, *args, "-e", guest.image],
+                   check=True, timeout=300, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     bare, readers = set(), set()
     with open(log, encoding="utf-8", errors="replace") as f:
         for line in f:
@@ -120,7 +131,7 @@ def reads(top, guest):
             elif f"{IMAGE}" in call.split('"')[0] and re.search(r"<[^>]*/%s(\.elf)?>" % re.escape(IMAGE), call):
                 assert pid in bare, f"with all rights: {line}"
                 readers.add(pid)
-    assert len(readers) >= 1, "nothing has read the image"
+    assert len(readers) >= 1, f"{args}: nothing has read the image"
 
 
 def planted(top, guest, target, nr, *options):
@@ -134,17 +145,51 @@ def planted(top, guest, target, nr, *options):
 
 def calls(top, guest):
     for nr in CALLS:
-        if guest.scheme == "kvm":
-            text = planted(top, guest, guest.target, nr, "--method", "bpf")
-        else:
-            text = planted(top, guest, guest.target + ",via=perf", nr)
-        assert f"system call {nr}," in text, f"{nr}: {text}"
+        ways = ([(guest.target, "--method", "bpf")] if guest.scheme == "kvm" else
+                [(f"{guest.target},via={way}",) for way in ("perf", "stop")])
+        for target, *options in ways:
+            text = planted(top, guest, target, nr, *options)
+            assert f"system call {nr}," in text, f"{target} {nr}: {text}"
 
 
 def judge(top, guest):
     """A process without rights asks first whether the image makes it necessary to stop the guest."""
     text = planted(top, guest, guest.target, CALLS[0])
     assert "without rights has ended" in text, text
+
+
+def lets_go(top, guest):
+    """SIGSTOP hits the worker again and again, often while it holds the guest: the guest runs on, each time."""
+    def ticks():
+        with open(f"/proc/{guest.p.pid}/stat", encoding="utf-8") as f:
+            return int(f.read().rsplit(")", 1)[1].split()[11])
+
+    args = [U, "record", guest.target, "-e", guest.image, "-d", "0", "-q", "-F", "1000", "-o", f"{top}/s", *PAUSE]
+    with subprocess.Popen(args) as p:
+        try:
+            wait_for(lambda: os.path.exists(f"{top}/s/session.json"))
+            for _ in range(5):
+                p.send_signal(signal.SIGSTOP)
+                before = ticks()
+                wait_for(lambda before=before: ticks() > before)
+                p.send_signal(signal.SIGCONT)
+        finally:
+            p.kill()
+
+
+def hurries(top, guest):
+    """Both sides of a pause come before others, as they did when the command itself stopped the guest."""
+    def first(pid):
+        return any(os.sched_getscheduler(int(tid)) & ~os.SCHED_RESET_ON_FORK == os.SCHED_FIFO for tid in os.listdir(f"/proc/{pid}/task"))
+
+    if subprocess.run(["chrt", "-f", "1", "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        return  # root of this container may not
+    with subprocess.Popen([U, "record", guest.target, "-e", guest.image, "-d", "0", "-q", "-o", f"{top}/s", *PAUSE]) as p:
+        try:
+            wait_for(lambda: os.path.exists(f"{top}/s/session.json"))
+            wait_for(lambda: first(p.pid) and [first(c) for c in children(p.pid)] == [False, True])
+        finally:
+            p.kill()
 
 
 def end_together(top, guest):
@@ -179,6 +224,10 @@ for way in schemes:
         check(f"{way}: only the children of a command that samples have rights", rights, g)
         check(f"{way}: the image is read without rights", reads, g)
         check(f"{way}: other system calls end it with one line", calls, g)
-        check(f"{way}: an image that ends its reader is not read again with rights", judge, g)
+        if way == "kvm":
+            check("kvm: an image that ends its reader is not read again with rights", judge, g)
+        else:
+            check("proc: a recorder that stands still does not hold the guest", lets_go, g)
+            check("proc: both sides of a pause have real-time priority", hurries, g)
         check(f"{way}: the children end with it", end_together, g)
 finish()

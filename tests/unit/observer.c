@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 #include "base/door.h"
 #include "base/io.h"
 #include "base/observer.h"
+#include "base/stop.h"
 
 #define PAGE 4096u
 
@@ -45,7 +47,7 @@ static int begin_observer(void **state)
 	}
 	if (waitpid(watched, NULL, WUNTRACED) != watched)
 		return -1;
-	return uni_observer_begin(watched, ~0ull, &err);
+	return uni_observer_begin(watched, true, ~0ull, &err);
 }
 
 static int end_watched(void **state)
@@ -149,6 +151,60 @@ static void makes_few_events_and_maps(void **state)
 	assert_int_equal(errno, EACCES);
 }
 
+/* The letter of its state: S or R while it runs, t while a tracer holds it. */
+static char state_of(int pid)
+{
+	char text[512], *end;
+
+	assert_true(uni_read_small(path_of(pid, "stat"), text, sizeof(text)) > 0);
+	end = strrchr(text, ')');
+	assert_non_null(end);
+	return end[2];
+}
+
+static void holds_threads_of_one_process(void **state)
+{
+	struct uni_thread_stop own = { .tid = getpid() }, other = { .tid = watched };
+	struct user_regs_struct regs = { 0 };
+
+	(void)state;
+	assert_int_equal(uni_observer_stop(&own, NULL, 0), -1);
+	assert_int_equal(errno, ESRCH);
+	assert_int_equal(kill(watched, SIGCONT), 0);
+	assert_int_equal(uni_observer_stop(&other, &regs, sizeof(regs)), 0);
+	assert_true(other.held && regs.rsp != 0);
+	assert_int_equal(state_of(watched), 't');
+	uni_observer_let_go(&other);
+	assert_false(other.held);
+	assert_int_not_equal(state_of(watched), 't');
+	/* It is let go, although nobody asks for that. */
+	assert_int_equal(uni_observer_stop(&other, NULL, 0), 0);
+	for (int i = 0; i < 60 && (i == 0 || state_of(watched) == 't'); i++)
+		(void)usleep(1500000); /* a request is a sign of life */
+	assert_int_not_equal(state_of(watched), 't');
+}
+
+/* That of a VMM's process may not: its filter ends it. */
+static void one_that_does_not_stop(void **state)
+{
+	struct uni_thread_stop s = { .tid = watched };
+	struct uni_err err = { 0 };
+	int status;
+	pid_t pid;
+
+	(void)state;
+	pid = fork();
+	if (pid == 0)
+		_exit(uni_observer_begin(watched, false, ~0ull, &err) == 0 &&
+					uni_observer_access(path_of(watched, "maps")) == 0 &&
+					uni_observer_stop(&s, NULL, 0) == -1 && errno == EIO
+				? 0
+				: 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_not_equal(state_of(watched), 't');
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -156,6 +212,8 @@ int main(void)
 		cmocka_unit_test(reads_and_links),
 		cmocka_unit_test(copies_memory),
 		cmocka_unit_test(makes_few_events_and_maps),
+		cmocka_unit_test(holds_threads_of_one_process),
+		cmocka_unit_test(one_that_does_not_stop),
 	};
 
 	return cmocka_run_group_tests(tests, begin_observer, end_watched);

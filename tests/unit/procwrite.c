@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -161,6 +162,7 @@ static void registers_of_a_thread(void **state)
 		UNI_X86_RSI, UNI_X86_RDI, UNI_X86_RBP, UNI_X86_RSP, UNI_X86_R8, UNI_X86_R9,
 		UNI_X86_R10, UNI_X86_R11, UNI_X86_R12, UNI_X86_R13, UNI_X86_R14, UNI_X86_R15,
 		UNI_X86_RIP };
+	struct uni_thread_stop s = { 0 };
 	struct user_regs_struct u;
 	struct uni_regs regs;
 	pid_t pid = fork();
@@ -178,7 +180,10 @@ static void registers_of_a_thread(void **state)
 	u.rbp = 106, u.rsp = 107, u.r8 = 108, u.r9 = 109, u.r10 = 110, u.r11 = 111;
 	u.r12 = 112, u.r13 = 113, u.r14 = 114, u.r15 = 115, u.rip = 116;
 	assert_int_equal(ptrace(PTRACE_SETREGS, pid, NULL, &u), 0);
-	assert_int_equal(uni_proc_ptrace_regs(pid, &regs), 0);
+	s.tid = pid;
+	memset(&u, 0, sizeof(u));
+	assert_int_equal(uni_thread_stop_regs(&s, &u, sizeof(u)), sizeof(u));
+	uni_proc_ptrace_to_regs(&u, &regs);
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
 		uint64_t value = 0;
 
@@ -190,7 +195,7 @@ static void registers_of_a_thread(void **state)
 	assert_int_equal(regs.sp, 107);
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, &status, 0);
-	assert_int_not_equal(uni_proc_ptrace_regs(pid, &regs), 0);
+	assert_int_equal(uni_thread_stop_regs(&s, &u, sizeof(u)), -1);
 }
 
 int main(void)

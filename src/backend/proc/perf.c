@@ -115,10 +115,10 @@ static int open_thread(struct uni_proc *p, struct uni_proc_thread *t)
 {
 	int saved;
 
-	t->fd = open_event(t->tid, p->frequency, p->kernel);
+	t->fd = open_event(t->stop.tid, p->frequency, p->kernel);
 	if (t->fd >= 0 && map_ring(t, ring_bytes(p->frequency)) &&
 		ioctl(t->fd, PERF_EVENT_IOC_ENABLE, 0) == 0) {
-		if (uni_vmm_thread_times(p->pid, t->tid, &t->run_ns, &t->wait_ns))
+		if (uni_vmm_thread_times(p->pid, t->stop.tid, &t->run_ns, &t->wait_ns))
 			t->begin_ns = uni_now_ns();
 		return 0;
 	}
@@ -130,7 +130,7 @@ static int open_thread(struct uni_proc *p, struct uni_proc_thread *t)
 static bool is_known(const struct uni_proc *p, int tid)
 {
 	for (int i = 0; i < p->nr_sampled; i++) {
-		if (p->thread[i].tid == tid)
+		if (p->thread[i].stop.tid == tid)
 			return true;
 	}
 	return false;
@@ -151,7 +151,7 @@ static void add_new_threads(struct uni_proc *p, uint64_t now_ns)
 
 		if (is_known(p, tid[i]))
 			continue;
-		*t = (struct uni_proc_thread){ .tid = tid[i], .fd = -1 };
+		*t = (struct uni_proc_thread){ .stop.tid = tid[i], .fd = -1 };
 		p->nr_sampled++;
 		(void)open_thread(p, t);
 	}
@@ -273,7 +273,7 @@ static void read_thread(struct uni_proc *p, uint32_t vcpu, const struct uni_stre
 	const struct uni_proc_thread *t = &p->thread[vcpu];
 	uint64_t run_ns = 0, wait_ns, now_ns = uni_now_ns();
 	bool known = !p->kernel && t->begin_ns != 0 &&
-		     uni_vmm_thread_times(p->pid, t->tid, &run_ns, &wait_ns);
+		     uni_vmm_thread_times(p->pid, t->stop.tid, &run_ns, &wait_ns);
 
 	drain_perf_ring(p, vcpu, sink); /* with all samples until run_ns */
 	if (known)
@@ -312,7 +312,7 @@ int uni_proc_stream_times(struct uni_target *base, uint32_t vcpu, struct uni_vcp
 	if (vcpu >= (uint32_t)p->nr_sampled)
 		return -UNI_ENOENT;
 	t = &p->thread[vcpu];
-	if (t->begin_ns == 0 || !uni_vmm_thread_times(p->pid, t->tid, &run_ns, &wait_ns))
+	if (t->begin_ns == 0 || !uni_vmm_thread_times(p->pid, t->stop.tid, &run_ns, &wait_ns))
 		return -UNI_ENOENT;
 	wall_ns = uni_now_ns() - t->begin_ns;
 	run_ns = uni_min(run_ns - uni_min(run_ns, t->run_ns), wall_ns);

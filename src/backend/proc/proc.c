@@ -210,23 +210,8 @@ static int open_process(struct uni_proc *p, const struct uni_spec *spec,
 	p->nr_threads = p->nr_sampled = uni_min(nr, UNI_VCPU_MAX);
 	p->base.nr_left_off = (uint32_t)(nr - p->nr_threads);
 	for (int i = 0; i < p->nr_threads; i++)
-		p->thread[i] = (struct uni_proc_thread){ .tid = tid[i], .fd = -1 };
+		p->thread[i] = (struct uni_proc_thread){ .stop.tid = tid[i], .fd = -1 };
 	return p->nr_threads != 0 ? 0 : uni_err_set(err, UNI_EGONE, "process %d has ended", p->pid);
-}
-
-/* The kernel's samples; a thread can be stopped only with rights. */
-static int proc_hand_over(const struct uni_spec *spec, struct uni_target_shared *shared, bool exits,
-	struct uni_err *err)
-{
-	const char *via = uni_spec_get(spec, "via");
-	int pid, rc = spec_pid(spec, &pid, err);
-	bool kernel;
-
-	(void)shared;
-	(void)exits;
-	if (rc == 0 && via != NULL && strcmp(via, "perf") != 0)
-		rc = uni_err_set(err, UNI_ENOTSUP, "a thread is stopped with rights");
-	return rc == 0 ? uni_proc_perf_works(pid, &kernel, err) : rc;
 }
 
 static int proc_attach(const struct uni_spec *spec, const struct uni_attach_opts *opts,
@@ -345,7 +330,7 @@ static int on_cpu(struct uni_target *base, uint32_t vcpu, uint64_t *ret)
 
 	/* A thread that came later may be the one that runs. */
 	if (vcpu != 0 || p->nr_threads != 1 || uni_proc_list(p->pid, tid, 2) != 1 ||
-		tid[0] != p->thread[0].tid)
+		tid[0] != p->thread[0].stop.tid)
 		return -UNI_ENOTSUP;
 	return uni_vmm_thread_times(p->pid, tid[0], ret, &waited) ? 0 : -UNI_ENOTSUP;
 }
@@ -378,7 +363,7 @@ const struct uni_target_ops uni_target_proc = {
 	.check_wish = uni_way_needs_stop,
 	.choose_key = choose_key,
 	.probe = proc_probe,
-	.hand_over = proc_hand_over,
+	.observed_pid = spec_pid,
 	.attach = proc_attach,
 	.caps = proc_caps,
 	.nr_vcpus = nr_vcpus,

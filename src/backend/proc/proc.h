@@ -3,13 +3,11 @@
 #ifndef UNI_BACKEND_PROC_PROC_H
 #define UNI_BACKEND_PROC_PROC_H
 
+#include "base/stop.h"
 #include "backend/target.h"
 
 struct uni_proc_thread {
-	int tid;
-	bool held;    /* stopped by us: must be let go */
-	bool pending; /* told to stop, but has not stopped yet */
-	int signal;   /* a signal that stopped it instead: passed on when it is let go */
+	struct uni_thread_stop stop;
 	/* Samples of the thread. */
 	int fd;				    /* perf event, -1 */
 	uint64_t begin_ns, run_ns, wait_ns; /* values at the begin of sampling */
@@ -76,7 +74,8 @@ bool uni_proc_program_changed(struct uni_proc *p);
 extern const uint64_t uni_proc_perf_regs;
 extern const unsigned uni_proc_nr_perf_regs;
 void uni_proc_perf_to_regs(const uint64_t *value, struct uni_regs *ret);
-int uni_proc_ptrace_regs(int tid, struct uni_regs *ret);
+struct user_regs_struct;
+void uni_proc_ptrace_to_regs(const struct user_regs_struct *u, struct uni_regs *ret);
 /* Would a stop alone make this system call fail with EINTR? */
 bool uni_proc_call_notices(long nr);
 

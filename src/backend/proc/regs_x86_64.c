@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <asm/perf_regs.h>
 #include <asm/unistd.h>
-#include <elf.h>
 #include <string.h>
-#include <sys/ptrace.h>
-#include <sys/uio.h>
 #include <sys/user.h>
 
 #include "base/checked.h"
@@ -55,35 +52,28 @@ void uni_proc_perf_to_regs(const uint64_t *value, struct uni_regs *ret)
 	finish_thread_regs(ret);
 }
 
-int uni_proc_ptrace_regs(int tid, struct uni_regs *ret)
+void uni_proc_ptrace_to_regs(const struct user_regs_struct *u, struct uni_regs *ret)
 {
-	struct user_regs_struct u;
-	struct iovec iov = { &u, sizeof(u) };
-
-	if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &iov) != 0 ||
-		iov.iov_len != sizeof(u))
-		return -UNI_EAGAIN;
 	memset(ret, 0, sizeof(*ret));
-	uni_regs_set(ret, UNI_X86_RAX, u.rax);
-	uni_regs_set(ret, UNI_X86_RDX, u.rdx);
-	uni_regs_set(ret, UNI_X86_RCX, u.rcx);
-	uni_regs_set(ret, UNI_X86_RBX, u.rbx);
-	uni_regs_set(ret, UNI_X86_RSI, u.rsi);
-	uni_regs_set(ret, UNI_X86_RDI, u.rdi);
-	uni_regs_set(ret, UNI_X86_RBP, u.rbp);
-	uni_regs_set(ret, UNI_X86_RSP, u.rsp);
-	uni_regs_set(ret, UNI_X86_R8, u.r8);
-	uni_regs_set(ret, UNI_X86_R9, u.r9);
-	uni_regs_set(ret, UNI_X86_R10, u.r10);
-	uni_regs_set(ret, UNI_X86_R11, u.r11);
-	uni_regs_set(ret, UNI_X86_R12, u.r12);
-	uni_regs_set(ret, UNI_X86_R13, u.r13);
-	uni_regs_set(ret, UNI_X86_R14, u.r14);
-	uni_regs_set(ret, UNI_X86_R15, u.r15);
-	uni_regs_set(ret, UNI_X86_RIP, u.rip);
+	uni_regs_set(ret, UNI_X86_RAX, u->rax);
+	uni_regs_set(ret, UNI_X86_RDX, u->rdx);
+	uni_regs_set(ret, UNI_X86_RCX, u->rcx);
+	uni_regs_set(ret, UNI_X86_RBX, u->rbx);
+	uni_regs_set(ret, UNI_X86_RSI, u->rsi);
+	uni_regs_set(ret, UNI_X86_RDI, u->rdi);
+	uni_regs_set(ret, UNI_X86_RBP, u->rbp);
+	uni_regs_set(ret, UNI_X86_RSP, u->rsp);
+	uni_regs_set(ret, UNI_X86_R8, u->r8);
+	uni_regs_set(ret, UNI_X86_R9, u->r9);
+	uni_regs_set(ret, UNI_X86_R10, u->r10);
+	uni_regs_set(ret, UNI_X86_R11, u->r11);
+	uni_regs_set(ret, UNI_X86_R12, u->r12);
+	uni_regs_set(ret, UNI_X86_R13, u->r13);
+	uni_regs_set(ret, UNI_X86_R14, u->r14);
+	uni_regs_set(ret, UNI_X86_R15, u->r15);
+	uni_regs_set(ret, UNI_X86_RIP, u->rip);
 	finish_thread_regs(ret);
-	ret->in_kernel = (int64_t)u.orig_rax >= 0; /* an interrupt leaves -1 there */
-	return 0;
+	ret->in_kernel = (int64_t)u->orig_rax >= 0; /* an interrupt leaves -1 there */
 }
 
 /* signal(7), "Interruption of system calls and library functions by stop signals". */

@@ -7,24 +7,18 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
-#include <time.h>
+#include <sys/user.h>
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "base/clock.h"
 #include "base/door.h"
 #include "base/io.h"
+#include "base/observer.h"
 #include "base/text.h"
 #include "backend/proc/proc.h"
-
-#define STOP_NS	    (100 * UNI_NSEC_PER_MSEC)
-#define STOP_NAP_NS 20000u
 
 static int by_number(const void *a, const void *b)
 {
@@ -128,33 +122,8 @@ static bool read_call(const struct uni_proc *p, int tid, long *nr_ret, struct un
 	return true;
 }
 
-static bool wait_for_stop(struct uni_proc_thread *t)
-{
-	uint64_t until = uni_now_ns() + STOP_NS;
-	struct timespec nap = uni_ns_timespec(STOP_NAP_NS);
-	int status;
-
-	for (;;) {
-		pid_t r = waitpid(t->tid, &status, WNOHANG | __WALL);
-
-		if (r == t->tid && WIFSTOPPED(status)) {
-			t->pending = false;
-			t->held = true;
-			t->signal = status >> 16 == 0 ? WSTOPSIG(status) : 0;
-			return true;
-		}
-		if (r < 0 || (r == t->tid && !WIFSTOPPED(status))) {
-			t->pending = false;
-			return false;
-		}
-		if (uni_now_ns() > until)
-			return false;
-		(void)nanosleep(&nap, NULL);
-	}
-}
-
-/* The thread that traces tid; 0: none. */
-static int tracer_of(int tid)
+/* A number of its status; 0: none. */
+static int status_of(int tid, const char *key)
 {
 	char path[48], text[2048];
 	const char *line;
@@ -162,16 +131,24 @@ static int tracer_of(int tid)
 	(void)snprintf(path, sizeof(path), "/proc/%d/status", tid);
 	if (uni_read_small(path, text, sizeof(text)) <= 0)
 		return 0;
-	line = strstr(text, "\nTracerPid:\t");
-	return line != NULL ? (int)strtol(line + 12, NULL, 10) : 0;
+	line = strstr(text, key);
+	return line != NULL ? (int)strtol(line + strlen(key), NULL, 10) : 0;
 }
 
+/* The thread that traces tid; 0: none. */
+static int tracer_of(int tid)
+{
+	return status_of(tid, "\nTracerPid:\t");
+}
+
+/* One of our threads, or our observer. */
 static bool is_ours(int tid)
 {
 	char path[48];
 
 	(void)snprintf(path, sizeof(path), "/proc/self/task/%d", tid);
-	return access(path, F_OK) == 0;
+	return access(path, F_OK) == 0 ||
+	       (uni_observer_is_used() && status_of(tid, "\nPPid:\t") == getpid());
 }
 
 bool uni_proc_is_stopped(int pid)
@@ -184,22 +161,22 @@ int uni_proc_tracer(const struct uni_proc *p)
 	int tracer = 0;
 
 	for (int i = 0; i < p->nr_threads && tracer == 0; i++)
-		tracer = tracer_of(p->thread[i].tid);
+		tracer = tracer_of(p->thread[i].stop.tid);
 	return tracer != 0 && !is_ours(tracer) ? tracer : 0;
 }
 
 /*
  * An earlier attempt may have told a thread to stop, without waiting for it; then it is still being
- * let go.
+ * let go. regs: NULL, or room for its registers.
  */
-static int seize_thread(int tid)
+static int stop_thread(struct uni_thread_stop *s, struct user_regs_struct *regs)
 {
-	for (int i = 0; ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0; i++) {
+	for (int i = 0; uni_observer_stop(s, regs, regs != NULL ? sizeof(*regs) : 0) != 0; i++) {
 		int tracer;
 
-		if (errno == ESRCH)
+		if (errno == ESRCH || errno == EAGAIN)
 			return -UNI_EAGAIN;
-		tracer = tracer_of(tid);
+		tracer = tracer_of(s->tid);
 		if (tracer != 0 && is_ours(tracer))
 			return -UNI_EAGAIN;
 		if (i != 0) /* try once more, if it was let go in between */
@@ -208,32 +185,16 @@ static int seize_thread(int tid)
 	return 0;
 }
 
-static int stop_thread(struct uni_proc_thread *t)
-{
-	if (!t->pending) {
-		int rc = seize_thread(t->tid);
-
-		if (rc != 0)
-			return rc;
-		t->pending = true;
-		if (ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) != 0)
-			return -UNI_EAGAIN;
-	}
-	return wait_for_stop(t) ? 0 : -UNI_EAGAIN;
-}
-
 void uni_proc_let_go(struct uni_proc_thread *t)
 {
-	if (!t->held && t->pending)
-		(void)wait_for_stop(t);
-	if (t->held)
-		(void)ptrace(PTRACE_DETACH, t->tid, NULL, (void *)(intptr_t)t->signal);
-	t->held = false;
+	if (t->stop.held || t->stop.pending)
+		uni_observer_let_go(&t->stop);
 }
 
 int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, struct uni_regs *ret)
 {
-	char state = state_of(p->pid, t->tid);
+	char state = state_of(p->pid, t->stop.tid);
+	struct user_regs_struct regs;
 	struct uni_regs idle;
 	long call = 0;
 	/* T: a signal or another tracer has stopped it. */
@@ -244,23 +205,23 @@ int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, struct uni_regs
 	ret->state = UNI_VCPU_OFFLINE;
 	if (state == '\0' || state == 'Z' || state == 'X')
 		return 0;
-	if (sleeps && read_call(p, t->tid, &call, &idle) &&
+	if (sleeps && read_call(p, t->stop.tid, &call, &idle) &&
 		(state == 'D' || uni_proc_call_notices(call))) {
 		*ret = idle;
 		ret->state = UNI_VCPU_HALTED;
 		return 0;
 	}
 	ret->state = UNI_VCPU_UNKNOWN;
-	rc = stop_thread(t);
+	rc = stop_thread(&t->stop, &regs);
 	/* Somebody else traces it: two registers are known all the same. */
-	if (rc == -UNI_EPERM && sleeps && read_call(p, t->tid, &call, ret)) {
+	if (rc == -UNI_EPERM && sleeps && read_call(p, t->stop.tid, &call, ret)) {
 		ret->state = UNI_VCPU_HALTED;
 		return 0;
 	}
-	if (rc == 0)
-		rc = uni_proc_ptrace_regs(t->tid, ret);
-	if (rc == 0)
+	if (rc == 0) {
+		uni_proc_ptrace_to_regs(&regs, ret);
 		ret->state = sleeps ? UNI_VCPU_HALTED : UNI_VCPU_RUNNING;
+	}
 	if (sleeps)
 		ret->in_kernel = false;
 	return rc;
@@ -268,11 +229,11 @@ int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, struct uni_regs
 
 int uni_proc_seize(struct uni_proc *p, struct uni_proc_thread *t)
 {
-	char state = state_of(p->pid, t->tid);
-	int rc = state == '\0' || state == 'Z' || state == 'X' ? 0 : stop_thread(t);
+	char state = state_of(p->pid, t->stop.tid);
+	int rc = state == '\0' || state == 'Z' || state == 'X' ? 0 : stop_thread(&t->stop, NULL);
 
 	/* The thread may have ended meanwhile. */
-	if (rc != 0 && state_of(p->pid, t->tid) == '\0')
+	if (rc != 0 && state_of(p->pid, t->stop.tid) == '\0')
 		rc = 0;
 	return rc;
 }

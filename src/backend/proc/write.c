@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/uio.h>
+#include <sys/user.h>
 #include <unistd.h>
 
 #include "base/checked.h"
@@ -45,7 +46,7 @@ struct write {
 static bool has_thread(const struct write *w, int tid)
 {
 	for (int i = 0; i < w->nr; i++) {
-		if (w->thread[i].tid == tid)
+		if (w->thread[i].stop.tid == tid)
 			return true;
 	}
 	return false;
@@ -72,7 +73,7 @@ static int stop_all(struct write *w)
 				continue;
 			if (w->nr == THREADS_MAX)
 				return -UNI_ENOTSUP;
-			*t = (struct uni_proc_thread){ .tid = w->tid[i], .fd = -1 };
+			*t = (struct uni_proc_thread){ .stop.tid = w->tid[i], .fd = -1 };
 			w->nr++;
 			rc = uni_proc_seize(w->p, t);
 			if (rc != 0)
@@ -86,10 +87,16 @@ static int stop_all(struct write *w)
 static bool may_write(const struct write *w)
 {
 	for (int i = 0; w->plan.pieces && i < w->nr; i++) {
+		const struct uni_thread_stop *stop = &w->thread[i].stop;
+		struct user_regs_struct held = { 0 };
 		struct uni_regs regs = { 0 };
 
-		if (w->thread[i].held && (uni_proc_ptrace_regs(w->thread[i].tid, &regs) != 0 ||
-						 uni_patch_hit(&w->plan, &regs)))
+		if (!stop->held)
+			continue;
+		if (uni_thread_stop_regs(stop, &held, sizeof(held)) != (int)sizeof(held))
+			return false;
+		uni_proc_ptrace_to_regs(&held, &regs);
+		if (uni_patch_hit(&w->plan, &regs))
 			return false;
 	}
 	return true;
@@ -169,7 +176,7 @@ static void *stop_and_write(void *arg)
 	if (w->rc == 0)
 		w->rc = patch_places(w);
 	for (int i = 0; i < w->nr; i++) {
-		if (w->thread[i].held)
+		if (w->thread[i].stop.held)
 			uni_proc_let_go(&w->thread[i]);
 	}
 	job->pause_ns = uni_max(job->pause_ns, uni_now_ns() - begin_ns);
