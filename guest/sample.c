@@ -163,7 +163,7 @@ static uint32_t due(struct uni_trace_sampler *of, uint32_t n, uint64_t ticks)
 
 /*
  * How many ticks this one stands for. Some may not have come: interrupts were off, or the host ran
- * something else. The interrupted code had that time. A part of a period is kept for the
+ * something else. The interrupted code had that time. A rest of less than a period is kept for the
  * next tick, so that late ticks do not hide the lost ones.
  */
 static uint64_t periods(struct uni_trace_sampler *of, uint32_t hz, uint64_t now)

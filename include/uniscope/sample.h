@@ -42,8 +42,8 @@ struct uni_sample_at {
 void uni_sample_init(struct uni_trace_sampler *samplers, uint32_t tick_hz);
 
 /*
- * For code without frame pointers, such as OCaml's: a sample has up to `bytes` bytes of the stack
- * from its stack pointer on, in place of the call chain. The host finds the chain in them, by the
+ * For code without frame pointers, such as OCaml's. A sample has up to `bytes` bytes of the stack
+ * then, from its stack pointer on, and no call chain. The host finds the chain in them, by the
  * unwind rows (.eh_frame) of its images. 0: chains by frame pointers again. At any time.
  */
 void uni_sample_copy_stack(uint32_t bytes);

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """ocaml_chains.py UNISCOPE SRCROOT [OCAMLOPT]: an OCaml program as a process. It works in C below each kind of call that OCaml has:
 with and without allocation, with more arguments than registers, unboxed, callbacks, exceptions, closures. Each chain must be a path
-of the program's call graph, from the process's first function. Then the same program takes samples of itself, with a copy of its
-stack, and gives them away on a socket: OCaml has no frame pointers. TAP."""
+of the program's call graph, from the process's first function. Then the same program takes samples of itself,
+with a copy of its stack. OCaml has no frame pointers. TAP."""
 import json
 import os
 import re

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Samples that Mini-OS takes of itself in its timer's event, and the port on which it gives them
- * away: a page laid out as a console's, granted to dom0, with its grant in xenstore (uniscope
- * record stream:xen=DOMAIN).
+ * Samples that Mini-OS takes of itself in its timer's event. It gives them away on a page that is
+ * laid out as a console's and granted to dom0. The grant is in xenstore.
  */
 #include <mini-os/os.h>
 #include <mini-os/gnttab.h>
