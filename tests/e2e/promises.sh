@@ -237,7 +237,7 @@ mkdir "$T/tmp"
 chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
 	echo '# no chromium: pages are not looked at'
 for accel in $(by_default tcg "$accels"); do
-	# What is read of a trace does not depend on what ran the guest.
+	# To read a trace does not depend on what ran the guest.
 	for run in $([ "$accel" = kvm ] || echo bad good); do
 		append="promises=1 bad=$([ $run = bad ] && echo 1 || echo 0)"
 		if boot_waiting "$accel" 1 "$image" "$append" --qmp "$T/qmp"; then
