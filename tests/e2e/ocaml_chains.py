@@ -52,7 +52,7 @@ def build_inside(folder):
     shutil.copy(os.path.join(SRC, 'tests/e2e/ocaml_inside.c'), folder)
     guest = os.path.join(SRC, 'guest')
     sources = [os.path.join(guest, name) for name in ('ring.c', 'promise.c', 'sample.c', 'stream.c', 'stream_code.c', 'stream_memory.c',
-                                                      'x86_64/machine.c', 'x86_64/hooks.S')]
+                                                      'conditions.c', 'x86_64/machine.c', 'x86_64/hooks.S')]
     subprocess.run(['gcc', '-c', '-O2', '-g', '-fno-pie', '-mgeneral-regs-only', '-I' + os.path.join(SRC, 'include'), '-I' + guest,
                     '-I' + os.path.join(guest, 'x86_64'), *sources], cwd=folder, check=True)
     subprocess.run(['gcc', '-c', '-O2', '-fno-pie', '-D_GNU_SOURCE', '-I' + os.path.join(SRC, 'include'), 'ocaml_inside.c'],

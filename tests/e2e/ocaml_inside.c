@@ -2,6 +2,7 @@
 /* For ocaml_chains.py: the program takes samples of itself, with its stack, and gives them away on
  * the unix socket PORT. */
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -61,13 +62,13 @@ __attribute__((constructor)) static void start(void)
 	struct sigaction sa = { .sa_sigaction = tick, .sa_flags = SA_SIGINFO | SA_RESTART };
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 
-	strncpy(at.sun_path, getenv("PORT"), sizeof(at.sun_path) - 1);
+	(void)snprintf(at.sun_path, sizeof(at.sun_path), "%s", getenv("PORT"));
 	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	if (bind(listener, (struct sockaddr *)&at, sizeof(at)) != 0 || listen(listener, 1) != 0 ||
 		uni_trace_init(ring, RING, 1, NULL, UNI_TRACE_OVERWRITE, 0) != 0)
 		_exit(3);
 	uni_sample_init(&sampler, 0);
-	uni_sample_copy_stack((uint32_t)atoi(getenv("COPY")));
+	uni_sample_copy_stack((uint32_t)strtoul(getenv("COPY"), NULL, 10));
 	uni_stream_init(&stream, &config);
 	sigaction(SIGPROF, &sa, NULL);
 	setitimer(ITIMER_PROF, &every, NULL);

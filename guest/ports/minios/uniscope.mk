@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Included by Mini-OS' Makefile: make UNISCOPE=FOLDER links the sampler and its port in.
-UNISCOPE_OBJS := $(patsubst %,$(OBJ_DIR)/uniscope_%.o,ring promise sample stream stream_code stream_memory \
+UNISCOPE_OBJS := $(patsubst %,$(OBJ_DIR)/uniscope_%.o,ring conditions promise sample stream stream_code stream_memory \
 	machine hooks self)
 UNISCOPE_INCLUDE := -I$(UNISCOPE)/include -I$(UNISCOPE)/guest -I$(UNISCOPE)/guest/x86_64
 UNISCOPE_FLAGS := $(UNISCOPE_INCLUDE) -m64 -O2 -g -ffreestanding -fno-pic -fno-pie -mno-red-zone \
