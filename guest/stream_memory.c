@@ -8,6 +8,7 @@
 
 #define SITE	    5
 #define CONTROL_END __builtin_offsetof(struct uni_trace_control, reserved)
+#define ROOM_END    __builtin_offsetof(struct uni_trace_text_rules, nr) /* of both tables */
 
 static int same(const void *a, const void *b, unsigned size)
 {
@@ -41,12 +42,21 @@ static uint64_t promises_size(const struct uni_trace_head *h)
 	return sizeof(*t) + t->room * sizeof(struct uni_trace_promise);
 }
 
-/* From the start of the rules to the end of the last one. */
-static uint64_t rules_size(uint64_t rules)
+/* The tables that the host writes: their room and number, then that many entries of `size` bytes.
+ * May it reach this from the byte `skip` on? */
+static int in_table(uint64_t table, uint64_t each, uint64_t skip, uint64_t va, uint64_t size)
 {
-	const struct uni_trace_text_rules *r = (const struct uni_trace_text_rules *)rules;
+	const struct uni_trace_text_rules *t = (const struct uni_trace_text_rules *)table;
 
-	return sizeof(*r) + (uint64_t)r->room * sizeof(struct uni_trace_text_rule);
+	return t && within(table + skip, sizeof(*t) + t->room * each - skip, va, size);
+}
+
+static int in_tables(uint64_t skip, uint64_t va, uint64_t size)
+{
+	const struct uni_trace_head *h = &uni_trace_head;
+
+	return in_table(h->text_rules, sizeof(struct uni_trace_text_rule), skip, va, size) ||
+	       in_table(h->conditions, sizeof(struct uni_trace_condition), skip, va, size);
 }
 
 static int may_read(const struct uni_stream *s, uint64_t va, uint64_t size)
@@ -61,7 +71,7 @@ static int may_read(const struct uni_stream *s, uint64_t va, uint64_t size)
 	return within(h->rings, h->nr_cpus * sizeof(struct uni_trace_ring), va, size) ||
 	       within(h->hooks, sizeof(struct uni_trace_hooks), va, size) ||
 	       (h->promises && within(h->promises, promises_size(h), va, size)) ||
-	       (h->text_rules && within(h->text_rules, rules_size(h->text_rules), va, size)) ||
+	       in_tables(0, va, size) ||
 	       (h->samplers && within(h->samplers, h->nr_cpus * sizeof(struct uni_trace_sampler),
 				       va, size)) ||
 	       within(c->text_start, c->text_end - c->text_start, va, size) || in_rings(va, size);
@@ -141,22 +151,13 @@ static int is_entry(const struct uni_stream_config *c, uint64_t va)
 	return c->nr_entries == 0;
 }
 
-/* A rule about text, or their number. */
-static int is_rule(uint64_t va)
-{
-	uint64_t rules = uni_trace_head.text_rules;
-	uint64_t skip = __builtin_offsetof(struct uni_trace_text_rules, nr);
-
-	return rules && within(rules + skip, rules_size(rules) - skip, va, 4);
-}
-
 static int is_word(const struct uni_stream_patch *p)
 {
 	uint64_t control = (uint64_t)&uni_trace_head.control;
 
 	return p->len == 4 && p->va % 4 == 0 &&
 	       (p->va == (uint64_t)&uni_trace_head.frozen ||
-		       within(control, CONTROL_END, p->va, 4) || is_rule(p->va));
+		       within(control, CONTROL_END, p->va, 4) || in_tables(ROOM_END, p->va, 4));
 }
 
 static int is_code(const struct uni_stream *s, const struct uni_stream_patch *p)

@@ -371,6 +371,30 @@ static void test_text_rules(void **state)
 	uni_trace_head.text_rules = 0;
 }
 
+/* The same of conditions on arguments. */
+static void test_conditions(void **state)
+{
+	struct uni_trace_conditions *head;
+	uint64_t at, end, written;
+	struct uni_target *t;
+	uint32_t behind;
+
+	guest_start(NULL, true);
+	t = attached();
+	at = uni_trace_head.conditions;
+	head = (struct uni_trace_conditions *)at;
+	end = at + sizeof(*head) + head->room * sizeof(struct uni_trace_condition);
+	for (uint64_t va = at + 4; va < end; va += 4)
+		assert_int_equal(patch(t, va, 4, "\0\0\0\0", "\7\0\0\0", &written), 0);
+	assert_int_equal(head->nr, 7);
+	memset(&head->nr, 0, end - at - 4);
+	assert_int_equal(patch(t, at, 4, &head->room, "\7\0\0\0", &written), -UNI_EFAULT);
+	memcpy(&behind, (const void *)end, sizeof(behind));
+	assert_int_equal(patch(t, end, 4, &behind, "\7\0\0\0", &written), -UNI_EFAULT);
+	uni_target_detach(t);
+	guest_end();
+}
+
 /* Whatever is asked for: an entry stays an entry, an exit an exit, and both are where they may be.
  */
 static void test_kinds(void **state)
@@ -580,6 +604,7 @@ int main(void)
 		cmocka_unit_test(test_weight),
 		cmocka_unit_test(test_patches),
 		cmocka_unit_test(test_text_rules),
+		cmocka_unit_test(test_conditions),
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_reads),
 		cmocka_unit_test(test_freeze),
