@@ -212,7 +212,8 @@ int uni_guest_give_up_rights(
 
 	if (ops != NULL && ops->observed_pid != NULL)
 		return give_up_all(spec, args, err);
-	if (ops == NULL || ops->hand_over == NULL || ops->choose_key == NULL ||
+	/* One look at a VM stops it. */
+	if (ops == NULL || args->once || ops->hand_over == NULL || ops->choose_key == NULL ||
 		may_need_stop(spec, args, ops, &by_image) ||
 		uni_spec_get_u64(spec, "pid", &pid, &why) != 0 || pid == 0 || pid > INT32_MAX)
 		return 0;
