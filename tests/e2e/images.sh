@@ -14,7 +14,7 @@ variants=$(cd "$BUILD/lab" && ls deep-pie-*.elf | sed 's/^deep-pie-\(.*\)\.elf$/
 chain() { # TARGET OPTION...
 	"$U" stacks --no-inline --json "$@" >"$T/stacks" || return 1
 	python3 -c 'import json, sys
-v = json.load(open(sys.argv[1]))[0]
+v = json.load(open(sys.argv[1]))["stacks"][0]
 print(v["stop"], " ".join(f.get("name", "?") for f in v["frames"]))' "$T/stacks"
 }
 
