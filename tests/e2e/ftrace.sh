@@ -107,7 +107,7 @@ check "parse-trace-fg: a call of itself stays a frame" folded
 nanoseconds() { "$U" parse-trace-fg --ns -o - graph | grep -qx 'main;a;a 71'; }
 check "and short ones count in nanoseconds" nanoseconds
 breakdown() {
-	"$U" runtime-breakdown graph >out && grep -q '^tid 3: 0.0125 ms, 1 calls' out &&
+	"$U" runtime-breakdown graph >out && grep -q '^tid 3: 0.0125 ms, 1 call$' out &&
 		grep -Eq '^ +0.208173 +20.82 +2  a$' out || return 1
 	"$U" runtime-breakdown --json --cpu graph >out.json && python3 - <<'PY'
 import json
