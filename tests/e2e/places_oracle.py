@@ -52,14 +52,14 @@ def flavour(name):
     return name.startswith("xen-"), "-pie-" in name, name.startswith("program-"), name.split("-")[-2:]
 
 
-SCOPES = re.compile(r"^(?:(?:\w+|\(anonymous \w+\))::)+")
+SCOPES = re.compile(r"^(?:(?:\w+(?:\([^()]*\)(?: const)?)?|\(anonymous \w+\))::)+")
 # Labels inside of functions, which llvm-symbolizer takes for functions of their own.
 LABELS = {"lab_switch_resume": "lab_switch"}
 
 
 def norm(line):
     """Without columns, discriminators, folders, and the endings that compilers give to parts of functions. A function without a
-    linkage name has its namespaces and classes by us alone (unit debug)."""
+    linkage name has its namespaces, classes and functions by us alone (unit debug)."""
     line = re.sub(r" inlined at .*| \(discriminator.*", "", line)
     line = re.sub(r"\.(cold|constprop|isra|part)(\.\d+)?", "", line)
     line = SCOPES.sub("", LABELS.get(line, line))
