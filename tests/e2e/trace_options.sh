@@ -215,7 +215,7 @@ late() {
 	timeout 100 "$U" trace start "$target" -e "$image" --wait 90 --filter 'traced_*' 2>"$T/err" &
 	starter=$!
 	sleep 1
-	go_on '^lab: running' && wait $starter && grep -q 'functions at .* are traced' "$T/err" ||
+	go_on '^lab: running' && wait $starter && grep -q 'functions\{0,1\} at .* traced' "$T/err" ||
 		{ cat "$T/err"; return 1; }
 }
 
@@ -258,7 +258,7 @@ record_on() { # FILE-FOR-STDERR: of traced_round, in the background, until it is
 	"$U" trace record "$target" -e "$image" --filter traced_round -d 0 -o "$T/one.uniscope" \
 		--overwrite 2>"$1" &
 	recorder=$!
-	wait_for 60 grep -q 'functions at .* are traced' "$1" || { cat "$1"; kill -KILL $recorder; return 1; }
+	wait_for 60 grep -q 'functions\{0,1\} at .* traced' "$1" || { cat "$1"; kill -KILL $recorder; return 1; }
 }
 
 # A profiler that chooses functions for a while has the guest to itself. A killed profiler is in nobody's way. One that is switched
