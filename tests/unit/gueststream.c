@@ -340,7 +340,7 @@ static void test_patches(void **state)
 	guest_end();
 }
 
-/* The rules about text, their number, and nothing beside them. */
+/* The rules about text, conditions on arguments, their numbers, and nothing beside them. */
 static void test_text_rules(void **state)
 {
 	static uint64_t room[4 + 1]; /* one behind what it is given */
@@ -348,7 +348,7 @@ static void test_text_rules(void **state)
 	const uint64_t at = (uint64_t)room, va = (uint64_t)text + 16;
 	static const uint8_t nop[5] = { 0x0f, 0x1f, 0x44, 0, 0 };
 	struct uni_target *t;
-	uint64_t written;
+	uint64_t written, ifs, end;
 	uint8_t call[5];
 
 	guest_start(NULL, true);
@@ -362,6 +362,13 @@ static void test_text_rules(void **state)
 	assert_int_equal(room[3], 0x700000007);
 	assert_int_equal(patch(t, at, 4, &room[0], "\7\0\0\0", &written), -UNI_EFAULT);
 	assert_int_equal(patch(t, at + 4 * 8, 4, room + 4, "\7\0\0\0", &written), -UNI_EFAULT);
+	ifs = uni_trace_head.conditions;
+	end = ifs + 8 + UNI_TRACE_CONDITIONS * sizeof(struct uni_trace_condition);
+	assert_int_equal(patch(t, ifs + 4, 4, "\0\0\0\0", "\1\0\0\0", &written), 0);
+	assert_int_equal(patch(t, end - 4, 4, "\0\0\0\0", "\7\0\0\0", &written), 0);
+	memset((void *)(ifs + 4), 0, end - ifs - 4);
+	assert_int_equal(patch(t, ifs, 4, (void *)ifs, "\7\0\0\0", &written), -UNI_EFAULT);
+	assert_int_equal(patch(t, end, 4, (void *)end, "\7\0\0\0", &written), -UNI_EFAULT);
 	memcpy(text + 16, nop, 5);
 	call_hook(call, 0xe8, va, hooks()->entry_text);
 	assert_int_equal(patch(t, va, 5, nop, call, &written), 0);
@@ -369,30 +376,6 @@ static void test_text_rules(void **state)
 	uni_target_detach(t);
 	guest_end();
 	uni_trace_head.text_rules = 0;
-}
-
-/* The same of conditions on arguments. */
-static void test_conditions(void **state)
-{
-	struct uni_trace_conditions *head;
-	uint64_t at, end, written;
-	struct uni_target *t;
-	uint32_t behind;
-
-	guest_start(NULL, true);
-	t = attached();
-	at = uni_trace_head.conditions;
-	head = (struct uni_trace_conditions *)at;
-	end = at + sizeof(*head) + head->room * sizeof(struct uni_trace_condition);
-	for (uint64_t va = at + 4; va < end; va += 4)
-		assert_int_equal(patch(t, va, 4, "\0\0\0\0", "\7\0\0\0", &written), 0);
-	assert_int_equal(head->nr, 7);
-	memset(&head->nr, 0, end - at - 4);
-	assert_int_equal(patch(t, at, 4, &head->room, "\7\0\0\0", &written), -UNI_EFAULT);
-	memcpy(&behind, (const void *)end, sizeof(behind));
-	assert_int_equal(patch(t, end, 4, &behind, "\7\0\0\0", &written), -UNI_EFAULT);
-	uni_target_detach(t);
-	guest_end();
 }
 
 /* Whatever is asked for: an entry stays an entry, an exit an exit, and both are where they may be.
@@ -604,7 +587,6 @@ int main(void)
 		cmocka_unit_test(test_weight),
 		cmocka_unit_test(test_patches),
 		cmocka_unit_test(test_text_rules),
-		cmocka_unit_test(test_conditions),
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_reads),
 		cmocka_unit_test(test_freeze),
