@@ -436,6 +436,16 @@ static void summarize_trace(const struct run *r, const char *path)
 		uni_note("wrote %s: try `uniscope trace %s %s`", path, next_query(r), path);
 }
 
+/* Is only the way to the guest lost? Then its code is as it was made. */
+static int tell_lost(const struct run *r, struct uni_err *err)
+{
+	int rc = r->cfg.t->ops->lost(r->cfg.t, err);
+
+	if (rc != 0 && r->on && !r->s->keep)
+		uni_note("the guest is still traced: `uniscope trace stop` ends it");
+	return rc;
+}
+
 static int write_it(struct run *r, const char *path, struct uni_err *err)
 {
 	int rc = r->s->choice != NULL && !r->s->snapshot
@@ -459,7 +469,7 @@ static int write_it(struct run *r, const char *path, struct uni_err *err)
 	if (rc == 0)
 		rc = rc2;
 	if (rc == 0 && r->end == UNI_TRECORD_GONE && r->cfg.t->ops->lost != NULL)
-		rc = r->cfg.t->ops->lost(r->cfg.t, err);
+		rc = tell_lost(r, err);
 	if (rc == 0 && !r->s->quiet)
 		summarize_trace(r, path);
 	else if (rc == 0 && r->end == UNI_TRECORD_GONE)

@@ -72,6 +72,20 @@ guardian_killed() {
 		"$U" report -n 0 "$T/k.uniscope" | grep lab_entry
 }
 
+# The same while functions are traced: they stay so, and somebody has to know.
+still_traced() {
+	elf=$(image trace/trace-shares)
+	qemu_args="-qmp unix:$mon,server=on,wait=off" && rm -f "$mon"
+	boot kvm "$elf" loop=1 --accel tcg || return 1
+	"$U" trace record "gdb:qmp=$mon" -e "$elf" --filter 'burn_*' -d 0 -o "$T/t.uniscope" 2>"$T/out" &
+	run=$!
+	wait_for 60 grep -q 'places are traced' "$T/out" || return 1
+	kill -9 "$(pgrep -P $run uni-guardian)"
+	wait $run
+	[ $? -eq 1 ] && grep 'guardian.*was killed' "$T/out" && grep 'still traced' "$T/out" && as_before &&
+		"$U" trace stop "gdb:qmp=$mon" -e "$elf" 2>&1 | grep 'have their old code again'
+}
+
 # Nobody is left to switch the stub off. The next one does, and lets the guest run if it stands.
 both_killed() {
 	both=$run\ $(pgrep -P $run uni-guardian)
@@ -265,6 +279,7 @@ for way in $(by_default tcg "$accels"); do
 	[ "$way" != tcg ] || check 'a VMM that a signal has stopped' frozen
 done
 [ -n "$guest" ] && check 'a monitor that another client holds' held "$(if [ "$way" = kvm ]; then echo "kvm:pid=$guest,via=stop"; else echo "$target"; fi)"
+check 'a guardian that is killed while functions are traced' still_traced
 check 'a monitor in a folder with a long path' far
 check 'a monitor whose socket was passed as an open file' passed
 mon=$T/mon
