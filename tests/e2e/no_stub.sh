@@ -75,8 +75,10 @@ guardian_killed() {
 # The same while functions are traced: they stay so, and somebody has to know.
 still_traced() {
 	elf=$(image trace/trace-shares)
-	qemu_args="-qmp unix:$mon,server=on,wait=off" && rm -f "$mon"
+	qemu_args="-qmp unix:$mon,server=on,wait=off"
+	rm -f "$mon"
 	boot kvm "$elf" loop=1 --accel tcg || return 1
+	rm -f "$T/out"
 	"$U" trace record "gdb:qmp=$mon" -e "$elf" --filter 'burn_*' -d 0 -o "$T/t.uniscope" 2>"$T/out" &
 	run=$!
 	wait_for 60 grep -q 'places are traced' "$T/out" || return 1
