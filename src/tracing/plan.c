@@ -211,23 +211,17 @@ static int plan_arguments(struct plan *p, const struct uni_site_function *f)
 {
 	const struct uni_trace_choice *c = p->choice;
 	const struct uni_site *s = &p->g->sites->site[f->first], *end = s + f->nr;
-	struct uni_trace_text_rule rule;
+	size_t before = p->rules.text.nr;
 	int rc;
 
-	p->has_text = false;
-	if (!uni_trace_wants_text(c->args, c->nr_args) &&
-		!uni_trace_wants_condition(c->args, c->nr_args))
-		return 0;
 	while (s != end - 1 && s->kind != UNI_SITE_ENTRY)
 		s++;
-	rc = uni_trace_wants_rule(
-		c->args, c->nr_args, f->name, p->g->debug, s->addr, &rule, p->err);
-	if (rc == 0)
-		rc = uni_trace_rules_condition(&p->rules, c->args, c->nr_args, f->name, p->g->debug,
-			s->addr, s->addr + p->g->bias, p->err);
-	p->has_text = rc == 0 && rule.bytes != 0;
-	rule.function = (uint32_t)(s->addr + p->g->bias);
-	return p->has_text && !uni_vec_push(&p->rules.text, rule) ? -UNI_ENOMEM : rc;
+	rc = uni_trace_rules_add(&p->rules, c->args, c->nr_args,
+		&(struct uni_traced_function){
+			f->name, s->addr, s->addr + p->g->bias, p->g->debug },
+		p->err);
+	p->has_text = p->rules.text.nr != before;
+	return rc;
 }
 
 static int plan_function(struct plan *p, const struct uni_site_function *f)

@@ -211,23 +211,6 @@ static int add_texts(const struct uni_trace_want *w, const char *function,
 	return 0;
 }
 
-int uni_trace_wants_rule(const struct uni_trace_want *want, size_t nr, const char *function,
-	struct uni_debug *debug, uint64_t svma, struct uni_trace_text_rule *ret,
-	struct uni_err *err)
-{
-	struct uni_params params;
-	bool is_known = debug != NULL && uni_debug_params(debug, svma, &params) == 0;
-	int rc = 0;
-
-	*ret = (struct uni_trace_text_rule){ 0 };
-	for (size_t i = 0; rc == 0 && i < nr; i++) {
-		if (uni_glob_match(want[i].function, function))
-			rc = add_texts(&want[i], function, is_known ? &params : NULL, ret, err);
-	}
-	ret->arguments &= (uint8_t)~ret->buffers;
-	return rc;
-}
-
 /* The range of an argument's numbers. */
 static bool can_be(const struct uni_trace_condition *c, __int128 value)
 {
@@ -272,19 +255,30 @@ static int add_conditions(struct uni_trace_rules *rules, const struct uni_trace_
 	return 0;
 }
 
-int uni_trace_rules_condition(struct uni_trace_rules *rules, const struct uni_trace_want *want,
-	size_t nr, const char *function, struct uni_debug *debug, uint64_t svma, uint64_t entry,
-	struct uni_err *err)
+int uni_trace_rules_add(struct uni_trace_rules *rules, const struct uni_trace_want *want, size_t nr,
+	const struct uni_traced_function *f, struct uni_err *err)
 {
+	struct uni_trace_text_rule text = { .function = (uint32_t)f->entry };
+	const struct uni_params *p = NULL;
 	struct uni_params params;
-	bool is_known = debug != NULL && uni_debug_params(debug, svma, &params) == 0;
+	bool looked = false;
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < nr; i++) {
-		if (uni_glob_match(want[i].function, function))
-			rc = add_conditions(
-				rules, &want[i], function, is_known ? &params : NULL, entry, err);
+		if (want[i].nr + want[i].nr_conditions == 0 ||
+			!uni_glob_match(want[i].function, f->name))
+			continue;
+		if (!looked && f->debug != NULL &&
+			uni_debug_params(f->debug, f->svma, &params) == 0)
+			p = &params;
+		looked = true;
+		rc = add_texts(&want[i], f->name, p, &text, err);
+		if (rc == 0)
+			rc = add_conditions(rules, &want[i], f->name, p, f->entry, err);
 	}
+	text.arguments &= (uint8_t)~text.buffers;
+	if (rc == 0 && text.bytes != 0 && !uni_vec_push(&rules->text, text))
+		rc = uni_err_nomem(err);
 	return rc;
 }
 

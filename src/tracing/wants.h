@@ -43,25 +43,20 @@ bool uni_trace_wants_text(const struct uni_trace_want *want, size_t nr);
 /* Does any have a condition? */
 bool uni_trace_wants_condition(const struct uni_trace_want *want, size_t nr);
 
-/*
- * The rule for a function at this address in the image, without rule->function. debug NULL: no
- * names are given. rule->bytes is 0 if the function has no text to copy. -UNI_ENOENT: it has no
- * such parameter.
- */
-int uni_trace_wants_rule(const struct uni_trace_want *want, size_t nr, const char *function,
-	struct uni_debug *debug, uint64_t svma, struct uni_trace_text_rule *ret,
-	struct uni_err *err);
-
 /* Text and conditions that the guest's tracer heeds. */
 struct uni_trace_rules {
 	UNI_VEC(struct uni_trace_text_rule) text;
 	UNI_VEC(struct uni_trace_condition) condition;
 };
-/* Adds the conditions of that function, whose entry is at this address in the guest. -UNI_ENOENT as
- * above; -UNI_EUSAGE: the argument cannot be such a number. */
-int uni_trace_rules_condition(struct uni_trace_rules *rules, const struct uni_trace_want *want,
-	size_t nr, const char *function, struct uni_debug *debug, uint64_t svma, uint64_t entry,
-	struct uni_err *err);
+struct uni_traced_function {
+	const char *name;
+	uint64_t svma, entry;	 /* of its entry, in the image and in the guest */
+	struct uni_debug *debug; /* NULL: no names are given */
+};
+/* Adds what these words ask of a function. -UNI_ENOENT: it has no such parameter. -UNI_EUSAGE: an
+ * argument cannot be such a number. */
+int uni_trace_rules_add(struct uni_trace_rules *rules, const struct uni_trace_want *want, size_t nr,
+	const struct uni_traced_function *f, struct uni_err *err);
 /* By rising function. */
 void uni_trace_rules_sort(struct uni_trace_rules *rules);
 void uni_trace_rules_deinit(struct uni_trace_rules *rules);

@@ -35,6 +35,25 @@ static void words_are_understood(void **state)
 	assert_true(uni_trace_wants_name(&w, 1) && uni_trace_wants_text(&w, 1));
 }
 
+static int add(struct uni_trace_rules *rules, const struct uni_trace_want *w, size_t nr,
+	const char *name, uint64_t entry, struct uni_err *err)
+{
+	return uni_trace_rules_add(
+		rules, w, nr, &(struct uni_traced_function){ .name = name, .entry = entry }, err);
+}
+
+/* The text that is copied of a function; zeroed: none. */
+static int rule_of(const struct uni_trace_want *w, size_t nr, const char *name,
+	struct uni_trace_text_rule *ret, struct uni_err *err)
+{
+	struct uni_trace_rules rules = { 0 };
+	int rc = add(&rules, w, nr, name, 0x1000, err);
+
+	*ret = rules.text.nr != 0 ? rules.text.v[0] : (struct uni_trace_text_rule){ 0 };
+	uni_trace_rules_deinit(&rules);
+	return rc;
+}
+
 /* Texts and conditions stand in any order. */
 static void conditions_are_understood(void **state)
 {
@@ -56,10 +75,8 @@ static void conditions_are_understood(void **state)
 
 	assert_int_equal(uni_trace_want_parse("op*(2>1000, 3!=0)", &w[0], &err), 0);
 	assert_int_equal(uni_trace_want_parse("open(1<5)", &w[1], &err), 0);
-	assert_int_equal(
-		uni_trace_rules_condition(&rules, w, 2, "open", NULL, 0, 0x7100001000, &err), 0);
-	assert_int_equal(
-		uni_trace_rules_condition(&rules, w, 2, "opal", NULL, 0, 0x7100000000, &err), 0);
+	assert_int_equal(add(&rules, w, 2, "open", 0x7100001000, &err), 0);
+	assert_int_equal(add(&rules, w, 2, "opal", 0x7100000000, &err), 0);
 	assert_int_equal(rules.condition.nr, 5);
 	uni_trace_rules_sort(&rules);
 	assert_int_equal(rules.condition.v[0].function, 0);
@@ -77,12 +94,10 @@ static void conditions_are_understood(void **state)
 	uni_trace_rules_deinit(&rules);
 	/* No register has such a number; a name needs debug data. */
 	assert_int_equal(uni_trace_want_parse("open(1<-1)", &w[0], &err), 0);
-	assert_int_equal(
-		uni_trace_rules_condition(&rules, w, 1, "open", NULL, 0, 0, &err), -UNI_EUSAGE);
+	assert_int_equal(add(&rules, w, 1, "open", 0, &err), -UNI_EUSAGE);
 	err = (struct uni_err){ 0 };
 	assert_int_equal(uni_trace_want_parse("open(fd<1)", &w[0], &err), 0);
-	assert_int_equal(
-		uni_trace_rules_condition(&rules, w, 1, "open", NULL, 0, 0, &err), -UNI_ENOENT);
+	assert_int_equal(add(&rules, w, 1, "open", 0, &err), -UNI_ENOENT);
 	assert_non_null(strstr(err.msg, "no parameter 'fd'"));
 	uni_trace_rules_deinit(&rules);
 }
@@ -113,20 +128,20 @@ static void rules_are_added_up(void **state)
 	assert_int_equal(uni_trace_want_parse("openat(2:s,1:b)", &w[1], &err), 0);
 	assert_int_equal(uni_trace_want_parse("other(6:s)", &w[2], &err), 0);
 	assert_int_equal(uni_trace_want_parse("open*(path:s)", &w[3], &err), 0);
-	assert_int_equal(uni_trace_wants_rule(w, 3, "openat", NULL, 0, &r, &err), 0);
+	assert_int_equal(rule_of(w, 3, "openat", &r, &err), 0);
 	assert_int_equal(r.buffers, 1 << 0);
 	assert_int_equal(r.arguments, 1 << 1);
 	assert_int_equal(r.bytes, 64);
-	assert_int_equal(uni_trace_wants_rule(w, 3, "open", NULL, 0, &r, &err), 0);
+	assert_int_equal(rule_of(w, 3, "open", &r, &err), 0);
 	assert_int_equal(r.arguments, 1 << 0);
 	assert_int_equal(r.bytes, 20);
 	/* A glob's functions need not all have the parameter; one that is named must. */
-	assert_int_equal(uni_trace_wants_rule(w, 4, "open", NULL, 0, &r, &err), 0);
+	assert_int_equal(rule_of(w, 4, "open", &r, &err), 0);
 	assert_int_equal(r.arguments, 1 << 0);
 	assert_int_equal(uni_trace_want_parse("open(path:s)", &w[3], &err), 0);
-	assert_int_equal(uni_trace_wants_rule(w, 4, "open", NULL, 0, &r, &err), -UNI_ENOENT);
+	assert_int_equal(rule_of(w, 4, "open", &r, &err), -UNI_ENOENT);
 	assert_non_null(strstr(err.msg, "no parameter 'path'"));
-	assert_int_equal(uni_trace_wants_rule(w, 4, "close", NULL, 0, &r, &err), 0);
+	assert_int_equal(rule_of(w, 4, "close", &r, &err), 0);
 	assert_int_equal(r.bytes, 0);
 }
 
