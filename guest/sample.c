@@ -114,8 +114,8 @@ static int write_chain(const struct uni_sample_at *s, uint32_t weight)
 		nr);
 }
 
-static void take(const struct uni_sample_at *s, struct uni_trace_sampler *of, uint32_t weight,
-	uint64_t begin)
+static void take_sample(const struct uni_sample_at *s, struct uni_trace_sampler *of,
+	uint32_t weight, uint64_t begin)
 {
 	uint32_t most = copied;
 	uint64_t spent;
@@ -219,5 +219,5 @@ void uni_sample_tick(const struct uni_sample_at *at)
 	of->ticks++;
 	weight = due(of, of->tick_hz / hz, periods(of, hz, now));
 	if (weight)
-		take(at, of, weight, now);
+		take_sample(at, of, weight, now);
 }

@@ -25,14 +25,14 @@ static struct uni_stream stream;
 static uint8_t ring[RING] __attribute__((aligned(UNI_TRACE_SUB_SIZE)));
 static int listener, host = -1;
 
-static unsigned take(void *ctx, void *buf, unsigned size)
+static unsigned read_port(void *ctx, void *buf, unsigned size)
 {
 	ssize_t n = recv(host, buf, size, MSG_DONTWAIT);
 
 	return n > 0 ? (unsigned)n : 0;
 }
 
-static unsigned give(void *ctx, const void *data, unsigned size)
+static unsigned write_port(void *ctx, const void *data, unsigned size)
 {
 	ssize_t n = send(host, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
 
@@ -58,7 +58,9 @@ static void tick(int sig, siginfo_t *info, void *context)
 __attribute__((constructor)) static void start(void)
 {
 	const struct itimerval every = { { 0, TICK_US }, { 0, TICK_US } };
-	const struct uni_stream_config config = { .read = take, .write = give, .name = "ocaml" };
+	const struct uni_stream_config config = {
+		.read = read_port, .write = write_port, .name = "ocaml"
+	};
 	struct sigaction sa = { .sa_sigaction = tick, .sa_flags = SA_SIGINFO | SA_RESTART };
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 

@@ -67,7 +67,7 @@ static int fib(uint64_t n)
 	return a;
 }
 
-static int look(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t content)
+static int judge_calls(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t content)
 {
 	struct uni_trace_cursor c = uni_trace_records(info, s, content);
 	struct uni_trace_record rec;
@@ -93,7 +93,7 @@ static struct got *read_calls(void)
 	struct uni_ring *r = open_ring();
 
 	got = (struct got){ 0 };
-	assert_int_equal(uni_ring_drain(r, 0, look, &got), 0);
+	assert_int_equal(uni_ring_drain(r, 0, judge_calls, &got), 0);
 	uni_ring_close(r);
 	assert_int_equal(got.depth, 0);
 	assert_int_equal(cpu.lost, 0);
