@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ELF images: whatever loads must keep the promises that image.h makes about it. */
+#include <ctype.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "obj/nm.h"
+#include "obj/solo5.h"
 #include "obj/symtext.h"
 #include "obj/usym.h"
 
@@ -78,6 +81,23 @@ static void check_list(const uint8_t *data, size_t size)
 	uni_strbuf_deinit(&text);
 }
 
+/* The names go into a command. */
+static void check_solo5(const uint8_t *data, size_t size)
+{
+	static struct uni_solo5 s;
+
+	if (uni_solo5_parse(data, size, &s, NULL) != 0)
+		return;
+	require(s.nr_devices <= UNI_SOLO5_DEVICES_MAX && (s.has_manifest || s.nr_devices == 0));
+	for (size_t i = 0; i < s.nr_devices; i++) {
+		size_t len = strnlen(s.device[i].name, UNI_SOLO5_NAME_MAX);
+
+		require(len != 0 && len < UNI_SOLO5_NAME_MAX);
+		for (size_t k = 0; k < len; k++)
+			require(isalnum((unsigned char)s.device[i].name[k]));
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct uni_image *img;
@@ -87,6 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t buf[16];
 
 	check_list(data, size);
+	check_solo5(data, size);
 
 	if (uni_image_from_memory("fuzz", data, size, &img, &err) != 0)
 		return 0;

@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "obj/image.h"
+#include "obj/solo5.h"
 
 #define UNI_ELF_FILE_MAX ((size_t)1 << 30)
 
@@ -97,6 +98,7 @@ struct uni_elf_notes {
 };
 
 void uni_elf_notes(const struct uni_elf *e, struct uni_elf_notes *ret);
+void uni_elf_solo5(const struct uni_elf *e, struct uni_solo5 *ret);
 /* Adds the notes of one note area to ret, which the caller zeroed at first. */
 void uni_elf_notes_parse(const uint8_t *data, size_t size, struct uni_elf_notes *ret);
 

@@ -37,9 +37,14 @@ static void take_xen_note(uint32_t type, const uint8_t *desc, size_t len, struct
 		take_address(desc, len, &ret->stubs, &ret->has_stubs);
 }
 
-static void take_note(const uint8_t *name, size_t name_len, uint32_t type, const uint8_t *desc,
-	size_t len, struct uni_elf_notes *ret)
+typedef void (*note_fn)(void *ctx, const uint8_t *name, size_t name_len, uint32_t type,
+	const uint8_t *desc, size_t len);
+
+static void take_note(void *ctx, const uint8_t *name, size_t name_len, uint32_t type,
+	const uint8_t *desc, size_t len)
 {
+	struct uni_elf_notes *ret = ctx;
+
 	if (name_len != 4)
 		return;
 	if (memcmp(name, "GNU", 4) == 0 && type == NT_GNU_BUILD_ID && len != 0 &&
@@ -49,6 +54,13 @@ static void take_note(const uint8_t *name, size_t name_len, uint32_t type, const
 	}
 	if (memcmp(name, "Xen", 4) == 0)
 		take_xen_note(type, desc, len, ret);
+}
+
+static void take_solo5_note(void *ctx, const uint8_t *name, size_t name_len, uint32_t type,
+	const uint8_t *desc, size_t len)
+{
+	if (name_len == sizeof("Solo5") && memcmp(name, "Solo5", name_len) == 0)
+		uni_solo5_take(type, desc, len, ctx);
 }
 
 /* Name and descriptor are each padded to 4 bytes, also in ELF64 files. */
@@ -61,7 +73,7 @@ static const uint8_t *take_padded(struct uni_cursor *c, size_t len)
 	return p;
 }
 
-void uni_elf_notes_parse(const uint8_t *data, size_t size, struct uni_elf_notes *ret)
+static void walk_area(const uint8_t *data, size_t size, note_fn take, void *ctx)
 {
 	struct uni_cursor c = uni_cursor_make(data, uni_min(size, (size_t)NOTE_AREA_SIZE));
 
@@ -73,29 +85,32 @@ void uni_elf_notes_parse(const uint8_t *data, size_t size, struct uni_elf_notes 
 
 		if (desc == NULL)
 			return;
-		take_note(name, name_len, type, desc, len, ret);
+		take(ctx, name, name_len, type, desc, len);
 	}
 }
 
-static void read_area(
-	const struct uni_elf *e, uint64_t off, uint64_t size, struct uni_elf_notes *ret)
+void uni_elf_notes_parse(const uint8_t *data, size_t size, struct uni_elf_notes *ret)
 {
-	if (uni_range_contains(0, e->size, off, size))
-		uni_elf_notes_parse(e->data + off, (size_t)size, ret);
+	walk_area(data, size, take_note, ret);
 }
 
-void uni_elf_notes(const struct uni_elf *e, struct uni_elf_notes *ret)
+static void read_area(const struct uni_elf *e, uint64_t off, uint64_t size, note_fn take, void *ctx)
+{
+	if (uni_range_contains(0, e->size, off, size))
+		walk_area(e->data + off, (size_t)size, take, ctx);
+}
+
+static void walk_areas(const struct uni_elf *e, note_fn take, void *ctx)
 {
 	unsigned areas = 0;
 
-	*ret = (struct uni_elf_notes){ 0 };
 	/* A segment may join notes of several sections, and a debug file has sections only. */
 	for (uint32_t i = 1; i < e->nr_sh && areas < NOTE_AREAS_MAX; i++) {
 		struct uni_elf_sh sh = uni_elf_sh(e, i);
 
 		if (sh.type != SHT_NOTE)
 			continue;
-		read_area(e, sh.offset, sh.size, ret);
+		read_area(e, sh.offset, sh.size, take, ctx);
 		areas++;
 	}
 	for (uint32_t i = 0; i < e->nr_ph && areas < 2 * NOTE_AREAS_MAX; i++) {
@@ -103,7 +118,19 @@ void uni_elf_notes(const struct uni_elf *e, struct uni_elf_notes *ret)
 
 		if (ph.type != PT_NOTE)
 			continue;
-		read_area(e, ph.offset, ph.file_size, ret);
+		read_area(e, ph.offset, ph.file_size, take, ctx);
 		areas++;
 	}
+}
+
+void uni_elf_notes(const struct uni_elf *e, struct uni_elf_notes *ret)
+{
+	*ret = (struct uni_elf_notes){ 0 };
+	walk_areas(e, take_note, ret);
+}
+
+void uni_elf_solo5(const struct uni_elf *e, struct uni_solo5 *ret)
+{
+	*ret = (struct uni_solo5){ 0 };
+	walk_areas(e, take_solo5_note, ret);
 }

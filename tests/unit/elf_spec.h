@@ -36,6 +36,8 @@ struct elf_spec {
 	size_t nr_syms; /* 0: stripped */
 	const char *build_id;
 	uint64_t pvh_entry; /* 0: no note */
+	const void *notes;  /* more of them, as they lie in the file */
+	size_t notes_size;
 };
 
 struct elf_image {
@@ -194,6 +196,8 @@ static inline void elf_spec_write(const struct elf_spec *s, struct elf_image *e)
 		spec_note(e, "Xen", 18, &s->pvh_entry, 4);
 	if (s->build_id != NULL)
 		spec_note(e, "GNU", NT_GNU_BUILD_ID, s->build_id, strlen(s->build_id));
+	if (s->notes_size != 0)
+		spec_bytes(e, s->notes, s->notes_size);
 	note_size = e->size - e->note_off;
 	if (s->nr_syms != 0)
 		spec_symbols(e, s);
