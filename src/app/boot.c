@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/io.h"
+#include "app/child.h"
 #include "app/signals.h"
 #include "app/term.h"
 #include "backend/vmm/scan.h"
@@ -286,7 +287,8 @@ bool uni_boot_ended(struct uni_boot *b)
 	int rc = uni_qmp_poll(b->q->qmp), status = 0;
 
 	follow_stops(b);
-	if (uni_qemu_ended(b->q, &status) || (rc == -UNI_EGONE && uni_qemu_ending(b->q, &status))) {
+	if (uni_child_ended(&b->q->pid, &status) ||
+		(rc == -UNI_EGONE && uni_child_ending(&b->q->pid, &status))) {
 		if (b->end == UNI_BOOT_GOES_ON)
 			end_now(b, UNI_BOOT_EXITED);
 		b->status = status;
@@ -419,7 +421,7 @@ static const char *internal_cause(const struct uni_boot *b)
 	};
 
 	for (size_t i = 0; i < uni_array_len(known); i++) {
-		if (uni_qemu_has_said(b->console, known[i].words))
+		if (uni_child_has_said(b->console, known[i].words))
 			return known[i].cause;
 	}
 	return "KVM gave up (internal error)";

@@ -4,11 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -18,17 +16,11 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/io.h"
-#include "base/outdir.h"
-#include "base/text.h"
-#include "base/vec.h"
-#include "app/term.h"
+#include "app/child.h"
 #include "backend/target.h"
 
 #define START_NS  (60 * UNI_NSEC_PER_SEC) /* a tenth of a second, where the host is not busy */
 #define ANSWER_MS 10000
-#define STOP_NS	  (3 * UNI_NSEC_PER_SEC)
-#define KILL_NS	  (10 * UNI_NSEC_PER_SEC)
 
 static void sleep_for(uint64_t ns)
 {
@@ -126,39 +118,6 @@ static void choose_accel(const struct uni_qemu_args *args, struct uni_qemu *q)
 	}
 }
 
-/* In the child: only async-signal-safe calls until exec. */
-static void exec_qemu(char **argv, int out, pid_t parent)
-{
-	int in = open("/dev/null", O_RDONLY);
-
-	/* Ends with us even if we are killed; checked against a parent that is already gone. */
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent || in < 0)
-		_exit(126);
-	/* Ctrl-C is for us: the guest has to live until the recording is written. */
-	(void)setpgid(0, 0);
-	(void)dup2(in, STDIN_FILENO);
-	(void)dup2(out, STDOUT_FILENO);
-	(void)dup2(out, STDERR_FILENO);
-	(void)execvp(argv[0], argv);
-	_exit(127);
-}
-
-struct argv {
-	UNI_VEC(char *) v;
-	bool failed;
-};
-
-static void add_arg(struct argv *a, const char *s)
-{
-	char *copy = strdup(s);
-
-	if (copy == NULL || !uni_vec_push(&a->v, copy)) {
-		free(copy);
-		a->failed = true;
-	}
-}
-
 static bool names_pvpanic(char *const *extra)
 {
 	for (; extra != NULL && *extra != NULL; extra++) {
@@ -178,156 +137,77 @@ void uni_qemu_add_value(struct uni_strbuf *b, const char *value)
 }
 
 /* The guest writes to a temporary file, so the image stays as it is for the next run. */
-static void add_disk(struct argv *a, const char *path)
+static void add_disk(struct uni_child_args *a, const char *path)
 {
 	_cleanup_strbuf_ struct uni_strbuf b;
 
 	uni_strbuf_init(&b);
 	uni_strbuf_adds(&b, "if=virtio,format=raw,snapshot=on,file=");
 	uni_qemu_add_value(&b, path);
-	add_arg(a, "-drive");
+	uni_child_add(a, "-drive");
 	if (uni_strbuf_failed(&b))
 		a->failed = true;
 	else
-		add_arg(a, b.s);
+		uni_child_add(a, b.s);
 }
 
 /* The guest does not run until we let it, so that we miss nothing. QEMU keeps a guest that has
  * ended, so that we can see where it stopped. */
-static void build_argv(struct argv *a, const struct uni_qemu_args *args, const struct uni_qemu *q)
+static void build_argv(
+	struct uni_child_args *a, const struct uni_qemu_args *args, const struct uni_qemu *q)
 {
 	bool kvm = strcmp(q->accel, "kvm") == 0;
 	char text[256];
 
-	add_arg(a, program_of(args, q));
-	add_arg(a, "-M");
+	uni_child_add(a, program_of(args, q));
+	uni_child_add(a, "-M");
 	(void)snprintf(text, sizeof(text), "%s%s", q->machine,
 		kvm && args->machine == NULL ? q->kind->kvm_options : "");
-	add_arg(a, text);
-	add_arg(a, "-accel");
-	add_arg(a, q->accel);
-	add_arg(a, "-cpu");
-	add_arg(a, args->cpu != NULL ? args->cpu : kvm ? q->kind->kvm_cpu : "max");
-	add_arg(a, "-m");
+	uni_child_add(a, text);
+	uni_child_add(a, "-accel");
+	uni_child_add(a, q->accel);
+	uni_child_add(a, "-cpu");
+	uni_child_add(a, args->cpu != NULL ? args->cpu : kvm ? q->kind->kvm_cpu : "max");
+	uni_child_add(a, "-m");
 	(void)snprintf(text, sizeof(text), "%" PRIu64, args->mem_bytes >> 20);
-	add_arg(a, text);
-	add_arg(a, "-smp");
+	uni_child_add(a, text);
+	uni_child_add(a, "-smp");
 	(void)snprintf(text, sizeof(text), "%" PRIu64, args->vcpus);
-	add_arg(a, text);
+	uni_child_add(a, text);
 	for (const char *const *p = (const char *const[]){ "-display", "none", "-nodefaults",
 		     "-no-reboot", "-no-shutdown", "-S", "-serial", "stdio", NULL };
 		*p != NULL; p++)
-		add_arg(a, *p);
+		uni_child_add(a, *p);
 	if (q->kind->isa) {
-		add_arg(a, "-device");
-		add_arg(a, "isa-debug-exit,iobase=0xf4,iosize=4");
+		uni_child_add(a, "-device");
+		uni_child_add(a, "isa-debug-exit,iobase=0xf4,iosize=4");
 	}
 	if (q->kind->isa && !names_pvpanic(args->extra)) {
-		add_arg(a, "-device");
-		add_arg(a, "pvpanic");
+		uni_child_add(a, "-device");
+		uni_child_add(a, "pvpanic");
 	}
 	(void)snprintf(text, sizeof(text), "unix:%s/qmp.sock,server=on,wait=off", q->dir);
-	add_arg(a, "-qmp");
-	add_arg(a, text);
+	uni_child_add(a, "-qmp");
+	uni_child_add(a, text);
 	(void)snprintf(text, sizeof(text), "unix:%s/gdb.sock,server=on,wait=off", q->dir);
-	add_arg(a, "-gdb");
-	add_arg(a, text);
+	uni_child_add(a, "-gdb");
+	uni_child_add(a, text);
 	if (args->disk != NULL) {
 		add_disk(a, args->disk);
 	} else {
-		add_arg(a, "-kernel");
-		add_arg(a, args->image);
+		uni_child_add(a, "-kernel");
+		uni_child_add(a, args->image);
 	}
 	if (args->append != NULL) {
-		add_arg(a, "-append");
-		add_arg(a, args->append);
+		uni_child_add(a, "-append");
+		uni_child_add(a, args->append);
 	}
 	if (args->plugin != NULL) {
-		add_arg(a, "-plugin");
-		add_arg(a, args->plugin);
+		uni_child_add(a, "-plugin");
+		uni_child_add(a, args->plugin);
 	}
 	for (char **p = args->extra; p != NULL && *p != NULL; p++)
-		add_arg(a, *p);
-	if (!uni_vec_push(&a->v, NULL))
-		a->failed = true;
-}
-
-static void free_argv(struct argv *a)
-{
-	uni_vec_foreach (p, &a->v)
-		free(*p);
-	uni_vec_free(&a->v);
-}
-
-int uni_qemu_ended(struct uni_qemu *q, int *status_ret)
-{
-	int status = 0;
-	pid_t r;
-
-	if (q->pid <= 0)
-		return 1;
-	r = waitpid(q->pid, &status, WNOHANG);
-	/* A thread that is traced by us reports its stops, too. ECHILD: collected as such a thread.
-	 */
-	if (r == 0 || (r < 0 && errno != ECHILD) || (r > 0 && WIFSTOPPED(status)))
-		return 0;
-	*status_ret = r > 0 ? status : 0;
-	q->pid = 0;
-	return 1;
-}
-
-bool uni_qemu_ending(struct uni_qemu *q, int *status_ret)
-{
-	uint64_t until = uni_now_ns() + STOP_NS;
-
-	while (!uni_qemu_ended(q, status_ret)) {
-		if (!uni_process_is_ending(q->pid) || uni_now_ns() > until)
-			return false;
-		sleep_for(10 * UNI_NSEC_PER_MSEC);
-	}
-	return true;
-}
-
-/* The end of what QEMU and the guest wrote; its length, -1. */
-static ssize_t read_console(const char *console, char *buf, size_t cap)
-{
-	_cleanup_close_ int fd = open(console, O_RDONLY | O_CLOEXEC);
-	ssize_t len;
-
-	if (fd < 0)
-		return -1;
-	if (lseek(fd, -(off_t)(cap - 1), SEEK_END) < 0)
-		(void)lseek(fd, 0, SEEK_SET);
-	len = read(fd, buf, cap - 1);
-	if (len >= 0)
-		buf[len] = '\0';
-	return len;
-}
-
-/* The last line of QEMU's output, which has the reason for its end; "nothing" if there is none. */
-static void last_words(const char *console, char *out, size_t cap)
-{
-	char buf[512];
-	ssize_t len = read_console(console, buf, sizeof(buf));
-	char *line;
-
-	(void)snprintf(out, cap, "nothing");
-	while (len > 0 && (buf[len - 1] == '\n' || buf[len - 1] == '\r'))
-		len--;
-	if (len <= 0)
-		return;
-	buf[len] = '\0';
-	line = strrchr(buf, '\n');
-	(void)uni_text_clean(
-		out, cap, line != NULL ? line + 1 : buf, strlen(line != NULL ? line + 1 : buf));
-}
-
-bool uni_qemu_has_said(const char *console, const char *words)
-{
-	char buf[16384];
-	ssize_t len = read_console(console, buf, sizeof(buf));
-
-	return len > 0 && memmem(buf, (size_t)len, words, strlen(words)) != NULL;
+		uni_child_add(a, *p);
 }
 
 bool uni_qemu_was_debug_exit(const struct uni_qemu *q, int status)
@@ -354,7 +234,7 @@ static int tell_refused(
 	};
 
 	for (size_t i = 0; i < uni_array_len(known); i++) {
-		if (known[i].value == NULL || !uni_qemu_has_said(args->console, known[i].said))
+		if (known[i].value == NULL || !uni_child_has_said(args->console, known[i].said))
 			continue;
 		return uni_err_set(err, known[i].code,
 			"%s %s: %s has no such %s; `%s %s` lists those that it has",
@@ -377,7 +257,7 @@ static int ended_early(
 	rc = tell_refused(args, q, err);
 	if (rc != 0)
 		return rc;
-	last_words(args->console, words, sizeof(words));
+	uni_child_last_words(args->console, words, sizeof(words));
 	return uni_err_set(err, UNI_EIO,
 		"QEMU ended before %s booted (status %d); its last words: %s (all are in %s)",
 		args->image, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
@@ -395,7 +275,7 @@ static int wait_for_socket(
 
 	(void)snprintf(path, sizeof(path), "%s/gdb.sock", q->dir);
 	while (stat(path, &st) != 0) {
-		if (uni_qemu_ended(q, &status))
+		if (uni_child_ended(&q->pid, &status))
 			return ended_early(args, q, status, err);
 		if (uni_now_ns() > until)
 			return uni_err_set(err, UNI_ETIMEDOUT,
@@ -412,7 +292,7 @@ static int open_monitor(struct uni_qemu *q, const struct uni_qemu_args *args, st
 
 	(void)snprintf(path, sizeof(path), "%s/qmp.sock", q->dir);
 	rc = uni_qmp_open(path, ANSWER_MS, &q->qmp, err);
-	if (rc != 0 && uni_qemu_ending(q, &status)) {
+	if (rc != 0 && uni_child_ending(&q->pid, &status)) {
 		*err = (struct uni_err){ 0 };
 		return ended_early(args, q, status, err);
 	}
@@ -451,7 +331,6 @@ static int check_disk(
 static int open_files(const struct uni_qemu_args *args, const struct uni_qemu *q, int *console_ret,
 	struct uni_err *err)
 {
-	_cleanup_(uni_outdir_close) struct uni_outdir dir = { .fd = -1 };
 	int rc;
 
 	if (access(args->image, R_OK) != 0)
@@ -460,24 +339,13 @@ static int open_files(const struct uni_qemu_args *args, const struct uni_qemu *q
 	rc = args->disk != NULL ? check_disk(args, q, err) : 0;
 	if (rc != 0)
 		return rc;
-	rc = uni_outdir_open(AT_FDCWD, args->console, true, &dir, err);
-	if (rc != 0)
-		return rc;
-	*console_ret = openat(dir.fd, dir.name,
-		O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | (dir.magic ? 0 : O_NOFOLLOW), 0600);
-	if (*console_ret < 0)
-		return uni_err_set(err, errno == EACCES || errno == EROFS ? UNI_EPERM : UNI_EIO,
-			"cannot write %s, where the guest's console goes: %s (--console FILE "
-			"names another)",
-			args->console, strerror(errno));
-	return 0;
+	return uni_child_console(args->console, console_ret, err);
 }
 
 int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *q, struct uni_err *err)
 {
 	_cleanup_close_ int console = -1;
-	struct argv a = { 0 };
-	pid_t parent = getpid();
+	struct uni_child_args a = { 0 };
 	int rc;
 
 	memset(q, 0, sizeof(*q));
@@ -494,13 +362,8 @@ int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *q, struct 
 		return rc;
 	}
 	build_argv(&a, args, q);
-	if (!a.failed)
-		q->pid = fork();
-	if (!a.failed && q->pid == 0)
-		exec_qemu(a.v.v, console, parent);
-	if (a.failed || q->pid < 0)
-		rc = uni_err_set(err, UNI_ENOMEM, "cannot start QEMU: %s", strerror(errno));
-	free_argv(&a);
+	rc = uni_child_start(&a, console, "QEMU", &q->pid, err);
+	uni_child_args_deinit(&a);
 	if (rc == 0)
 		rc = wait_for_socket(q, args, err);
 	if (rc == 0)
@@ -516,38 +379,6 @@ int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *q, struct 
 	return 0;
 }
 
-/* Ended threads that we traced, should any be left: uncollected they keep QEMU a zombie. */
-static void collect_threads(struct uni_qemu *q)
-{
-	int status;
-	pid_t r;
-
-	while ((r = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
-		if (r == q->pid && !WIFSTOPPED(status))
-			q->pid = 0;
-	}
-}
-
-static void end_process(struct uni_qemu *q)
-{
-	uint64_t begin = uni_now_ns(), took = 0;
-	int status;
-
-	(void)kill(q->pid, SIGTERM);
-	while (!uni_qemu_ended(q, &status) && took < STOP_NS + KILL_NS) {
-		if (took > STOP_NS) {
-			(void)kill(q->pid, SIGKILL);
-			collect_threads(q);
-		}
-		sleep_for(10 * UNI_NSEC_PER_MSEC);
-		took = uni_now_ns() - begin;
-	}
-	if (q->pid > 0)
-		uni_note("QEMU, pid %d, was killed and does not end: not waiting for it",
-			(int)q->pid);
-	q->pid = 0;
-}
-
 void uni_qemu_stop(struct uni_qemu *q)
 {
 	static const char *const sockets[] = { "gdb.sock", "qmp.sock" };
@@ -555,8 +386,7 @@ void uni_qemu_stop(struct uni_qemu *q)
 
 	uni_qmp_close(q->qmp);
 	q->qmp = NULL;
-	if (q->pid > 0)
-		end_process(q);
+	uni_child_end(&q->pid, "QEMU");
 	if (q->dir[0] == '\0')
 		return;
 	for (size_t i = 0; i < uni_array_len(sockets); i++) {

@@ -42,10 +42,6 @@ struct uni_qemu {
 
 /* On success the guest waits for uni_qmp_cont(). */
 int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *ret, struct uni_err *err);
-/* Has it ended by itself? *status_ret: its wait status. */
-int uni_qemu_ended(struct uni_qemu *q, int *status_ret);
-/* The same; if QEMU is about to end, waits for that: its VM is gone before wait() returns. */
-bool uni_qemu_ending(struct uni_qemu *q, int *status_ret);
 void uni_qemu_stop(struct uni_qemu *q); /* ends it and removes its folder; idempotent */
 
 /* The program that boots this host's own images, and the package that has it. */
@@ -58,7 +54,5 @@ void uni_qemu_add_value(struct uni_strbuf *b, const char *value);
 
 /* Did it end by isa-debug-exit, which only a guest does? */
 bool uni_qemu_was_debug_exit(const struct uni_qemu *q, int status);
-/* Is that in the console, which also has QEMU's own messages? */
-bool uni_qemu_has_said(const char *console, const char *words);
 
 #endif

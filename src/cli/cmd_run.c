@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/strbuf.h"
 #include "app/boot.h"
+#include "app/child.h"
 #include "app/exact.h"
 #include "app/cmd.h"
 #include "app/qemu.h"
@@ -346,9 +347,9 @@ static bool choose_next(struct attempt *a, struct uni_err *err)
 	bool died = a->booted && b->end != UNI_BOOT_GOES_ON;
 	/* Another machine would not help. */
 	bool accel_failed =
-		a->qemu_left && (uni_qemu_has_said(a->args.console, "kvm_") ||
-					uni_qemu_has_said(a->args.console, "initialize kvm") ||
-					uni_qemu_has_said(a->args.console, "invalid accelerator"));
+		a->qemu_left && (uni_child_has_said(a->args.console, "kvm_") ||
+					uni_child_has_said(a->args.console, "initialize kvm") ||
+					uni_child_has_said(a->args.console, "invalid accelerator"));
 
 	if (may_try_tcg(a) && (accel_failed || (died && b->end == UNI_BOOT_INTERNAL))) {
 		uni_note("%s; trying once more without KVM (TCG)", err->msg);

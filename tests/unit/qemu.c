@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of a QEMU comes to an end, whatever a tracer left behind. A child plays QEMU. */
+/*
+ * A VMM that `run` starts. Its end comes to an end, whatever a tracer left behind: a child plays
+ * QEMU. Its command can be pasted into a shell.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/clock.h"
+#include "app/child.h"
 #include "app/qemu.h"
 
 static void *say_tid(void *tid)
@@ -85,7 +90,7 @@ static void the_leader_stands(void **state)
 	assert_int_equal(ptrace(PTRACE_SEIZE, q.pid, NULL, NULL), 0);
 	assert_int_equal(ptrace(PTRACE_INTERRUPT, q.pid, NULL, NULL), 0);
 	for (int i = 0; i < 50; i++) {
-		assert_int_equal(uni_qemu_ended(&q, &status), 0);
+		assert_false(uni_child_ended(&q.pid, &status));
 		(void)usleep(1000);
 	}
 	stop_in_time(q.pid);
@@ -101,6 +106,24 @@ static void the_end_was_collected_already(void **state)
 	stop_in_time(pid);
 }
 
+static void a_command_for_a_shell(void **state)
+{
+	const char *const words[] = { "solo5-hvt", "--mem=32", "--net:a=tap0", "--", "a b", "",
+		"it's", "$HOME", "*", "~/x" };
+	struct uni_child_args a = { 0 };
+	struct uni_strbuf line;
+
+	uni_strbuf_init(&line);
+	for (size_t i = 0; i < uni_array_len(words); i++)
+		uni_child_add(&a, words[i]);
+	uni_child_quote(&a, &line);
+	assert_false(a.failed);
+	assert_string_equal(line.s, "solo5-hvt --mem=32 --net:a=tap0 -- 'a b' '' 'it'\\''s' "
+				    "'$HOME' '*' '~/x'");
+	uni_strbuf_deinit(&line);
+	uni_child_args_deinit(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -108,6 +131,7 @@ int main(void)
 		cmocka_unit_test(a_thread_is_still_traced),
 		cmocka_unit_test(the_leader_stands),
 		cmocka_unit_test(the_end_was_collected_already),
+		cmocka_unit_test(a_command_for_a_shell),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A VMM that `run` starts: a child that writes to the console's file, and ends with us. */
+#ifndef UNI_APP_CHILD_H
+#define UNI_APP_CHILD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "base/vec.h"
+
+/* Its words; zeroed at first. A word that could not be added sets `failed`. */
+struct uni_child_args {
+	UNI_VEC(char *) v;
+	bool failed;
+};
+
+void uni_child_add(struct uni_child_args *a, const char *word);
+void uni_child_args_deinit(struct uni_child_args *a);
+/* As a line for a shell. */
+void uni_child_quote(const struct uni_child_args *a, struct uni_strbuf *ret);
+
+/* Makes the file for what the guest and its VMM write. */
+int uni_child_console(const char *path, int *fd_ret, struct uni_err *err);
+/* Its pid. `what` is its name in messages. A program that is missing ends with status 127. */
+int uni_child_start(
+	struct uni_child_args *a, int console, const char *what, pid_t *ret, struct uni_err *err);
+
+/* Has it ended by itself? Then *pid is 0, and *status_ret its wait status. */
+bool uni_child_ended(pid_t *pid, int *status_ret);
+/* The same; if it is about to end, waits for that: a VM is gone before wait() returns. */
+bool uni_child_ending(pid_t *pid, int *status_ret);
+void uni_child_end(pid_t *pid, const char *what); /* at once; idempotent */
+
+/* The last line of the console, which has the reason for an early end; "nothing" if there is none.
+ */
+void uni_child_last_words(const char *console, char *ret, size_t cap);
+bool uni_child_has_said(const char *console, const char *words);
+
+#endif
