@@ -1,48 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/strbuf.h"
-#include "app/boot.h"
-#include "app/child.h"
-#include "app/exact.h"
 #include "app/cmd.h"
-#include "app/qemu.h"
-#include "app/qemu_options.h"
-#include "app/quality.h"
-#include "app/record.h"
-#include "app/signals.h"
-#include "app/summary.h"
-#include "app/term.h"
+#include "app/images.h"
+#include "app/symbols.h"
+#include "cli/run_options.h"
 #include "compat/run_xl.h"
 
-#define BOOT_NS	   (60 * UNI_NSEC_PER_SEC) /* from the image's first instruction on */
-#define FIRMWARE_S 600.0		   /* before that */
-/* A kernel on a disk is at its load address first, and moves itself (Nanos) within this time. */
-#define SETTLE_NS (500 * UNI_NSEC_PER_MSEC)
-#define ENDING_NS (5 * UNI_NSEC_PER_SEC) /* of a QEMU whose stub is gone */
-
-static struct {
-	struct uni_record_args rec;
-	struct uni_opt_list images; /* -e: the booted one's symbols, then programs that it loads */
-	const char *symbols;	    /* the first of them, or NULL */
-	const char *disk, *accel, *machine, *cpu, *append, *console, *qemu;
-	uint64_t mem, vcpus;
-	double wait;
-	bool repeatable;
-	const char *begin_at, *end_at;
-	struct uni_opt_list filter;
-	uint64_t depth;
-	enum uni_exact_mode mode;
-	const char *exact; /* NULL: no; "": tree */
-	const char *xl, *target;
-	bool five_files;
-} o;
+static struct uni_run_options o;
 
 static const struct uni_opt *list_run_options(void)
 {
@@ -124,7 +91,7 @@ static const struct uni_opt *list_run_options(void)
 		UNI_OPT_END,
 	};
 
-	o = (__typeof__(o)){
+	o = (struct uni_run_options){
 		.rec = UNI_RECORD_DEFAULTS, .accel = "auto", .mem = 128u << 20, .vcpus = 1
 	};
 	return table;
@@ -177,308 +144,6 @@ static int check_run_options(struct uni_err *err)
 	if (o.mem < 1u << 20)
 		return uni_err_set(err, UNI_EUSAGE, "--memory is at least 1M");
 	return check_exact(err);
-}
-
-/* NAME of NAME.uniscope with .console.log instead. */
-static char *console_path(const char *session)
-{
-	struct uni_strbuf b;
-
-	uni_strbuf_init(&b);
-	uni_strbuf_adds(&b, session);
-	if (b.len > 9 && strcmp(b.s + b.len - 9, ".uniscope") == 0)
-		b.len -= 9;
-	uni_strbuf_adds(&b, ".console.log");
-	return uni_strbuf_detach(&b);
-}
-
-/* A try to boot it: choices that the user left open, and the result. */
-struct attempt {
-	struct uni_qemu_args args;
-	struct uni_qemu q;
-	struct uni_boot boot;
-	bool booted;	      /* boot has the result */
-	bool qemu_left;	      /* QEMU could not even begin */
-	struct uni_err first; /* not told yet: why it was tried once more */
-	bool without_kvm;     /* as KVM could not run it, for this reason: */
-	struct uni_err in_kvm;
-};
-
-static bool may_try_tcg(const struct attempt *a)
-{
-	return strcmp(o.accel, "auto") == 0 && a->q.accel != NULL && strcmp(a->q.accel, "kvm") == 0;
-}
-
-static bool has_ended(void *ctx)
-{
-	struct attempt *a = ctx;
-
-	return uni_boot_ended(&a->boot);
-}
-
-static bool is_awake(void *ctx)
-{
-	struct attempt *a = ctx;
-
-	return uni_boot_awake(&a->boot);
-}
-
-/* If the guest died, keeps the recording if any of it is the image's. Exceptions: all of it is the
- * halt that ended it; or KVM is to blame, and there is another way. */
-static int judge_attempt(void *ctx, const struct uni_record_stats *st, struct uni_err *err)
-{
-	struct attempt *a = ctx;
-	const struct uni_sample_filter on_cpu = { .on_cpu = true };
-	char line[512];
-	bool only_halted;
-
-	if (!uni_boot_ended(&a->boot))
-		return 0;
-	uni_boot_tell(&a->boot, line, sizeof(line));
-	if (a->boot.end == UNI_BOOT_INTERNAL && may_try_tcg(a))
-		return uni_err_set(err, UNI_EGONE, "%s", line);
-	/* Some show a thread on its way back into the halt, after a pause. */
-	only_halted = a->boot.end == UNI_BOOT_HALTED &&
-		      uni_quality_count(st, &on_cpu) <= o.vcpus + st->weight / 20;
-	if (!only_halted && (st->inside != 0 || (st->outside == 0 && st->weight != 0)))
-		return 0;
-	return uni_err_set(err, UNI_EGONE, "%s, before it could be recorded", line);
-}
-
-static int record_it(struct attempt *a, struct uni_err *err)
-{
-	bool is_table = o.symbols != NULL && uni_symbols_kind_of(o.symbols) != UNI_SYMBOLS_ELF;
-	uint64_t wait_ns = o.wait != 0 ? (uint64_t)(o.wait * 1e9) : BOOT_NS;
-	struct uni_attach_args args = { .target = a->q.target,
-		.method = o.rec.method,
-		.no_pause = o.rec.no_pause,
-		.exits = o.rec.exits != NULL,
-		.threads = o.rec.threads,
-		.image = o.symbols != NULL && !is_table ? o.symbols : a->args.image,
-		.table = is_table ? o.symbols : NULL,
-		.search = uni_search_of(&o.rec.debug_dirs),
-		.sysroot = &o.rec.sysroot,
-		.accept_image = o.rec.accept_image,
-		.unwind = o.rec.unwind,
-		.wait_ns = wait_ns,
-		.settle_ns = o.disk != NULL ? SETTLE_NS : 0,
-		.ended = has_ended,
-		.ended_ctx = a };
-	struct uni_guest g, *const one[] = { &g };
-	int rc = uni_guest_open(&g, &args, err);
-
-	/* A guest that is stopped forever looks as if it ran there all the time. */
-	if (rc == 0 && has_ended(a)) {
-		uni_guest_close(&g);
-		return -UNI_EGONE;
-	}
-	if (rc == 0) {
-		rc = uni_record_guests(one, 1, &o.rec, NULL, err);
-		uni_guest_close(&g);
-	}
-	return rc;
-}
-
-/* A QEMU that ends closes its stub before its monitor. */
-static bool has_ended_by_now(struct attempt *a, int rc)
-{
-	const struct timespec nap = uni_ns_timespec(10 * UNI_NSEC_PER_MSEC);
-	uint64_t until_ns = uni_now_ns() + ENDING_NS;
-
-	while (!uni_boot_ended(&a->boot)) {
-		if (rc != -UNI_EGONE || uni_now_ns() >= until_ns)
-			return false;
-		(void)nanosleep(&nap, NULL);
-	}
-	return true;
-}
-
-/* The end of a guest that died says more than errors noticed meanwhile. */
-static int tell_end(struct attempt *a, int rc, struct uni_err *err)
-{
-	char line[512];
-
-	if (!has_ended_by_now(a, rc))
-		return rc;
-	uni_boot_tell(&a->boot, line, sizeof(line));
-	if (rc == 0 && a->boot.end != UNI_BOOT_INTERNAL && a->boot.end != UNI_BOOT_PANIC &&
-		a->boot.end != UNI_BOOT_RESET) {
-		if (!o.rec.quiet)
-			uni_note("%s" UNI_SUMMARY_KEPT, line);
-		return 0;
-	}
-	*err = (struct uni_err){ 0 };
-	return uni_err_set(err, UNI_EGONE, "%s%s", line,
-		rc == 0 ? UNI_SUMMARY_KEPT : ", before it could be recorded");
-}
-
-static int try_once(struct attempt *a, const struct uni_image *image, struct uni_err *err)
-{
-	const char *slash = strrchr(a->args.image, '/');
-	int rc = uni_qemu_start(&a->args, &a->q, err);
-
-	a->booted = rc == 0;
-	a->qemu_left = rc == -UNI_EIO;
-	if (rc != 0)
-		return rc;
-	a->boot = (struct uni_boot){ .q = &a->q,
-		.image = image,
-		.name = slash != NULL ? slash + 1 : a->args.image,
-		.console = a->args.console,
-		.quiet = o.rec.quiet };
-	if (!o.rec.quiet)
-		uni_note("booted %s under QEMU with %s (%s) on %s, console in %s",
-			o.disk != NULL ? o.disk : a->args.image, a->q.accel, a->q.accel_why,
-			a->q.machine, a->args.console);
-	rc = uni_boot_begin(&a->boot, err);
-	if (rc == 0)
-		rc = uni_boot_wait(
-			&a->boot, (uint64_t)((o.wait != 0 ? o.wait : FIRMWARE_S) * 1e9), err);
-	if (rc == 0)
-		rc = tell_end(a, record_it(a, err), err);
-	return rc;
-}
-
-/* Is there another way to boot it, and is the failure not the image's own fault? Chooses it, with a
- * message. */
-static bool choose_next(struct attempt *a, struct uni_err *err)
-{
-	const struct uni_boot *b = &a->boot;
-	bool died = a->booted && b->end != UNI_BOOT_GOES_ON;
-	/* Another machine would not help. */
-	bool accel_failed =
-		a->qemu_left && (uni_child_has_said(a->args.console, "kvm_") ||
-					uni_child_has_said(a->args.console, "initialize kvm") ||
-					uni_child_has_said(a->args.console, "invalid accelerator"));
-
-	if (may_try_tcg(a) && (accel_failed || (died && b->end == UNI_BOOT_INTERNAL))) {
-		uni_note("%s; trying once more without KVM (TCG)", err->msg);
-		a->without_kvm = true;
-		a->in_kvm = *err;
-		a->args.accel = "tcg";
-		a->args.accel_why = "KVM cannot run this guest";
-	} else if (a->without_kvm && !a->booted) {
-		return false; /* this QEMU has no TCG, on any machine */
-	} else if (a->args.machine != NULL && o.machine == NULL && !accel_failed &&
-		   (a->booted ? uni_boot_never_ran(b) : a->qemu_left)) {
-		if (!o.rec.quiet)
-			uni_note("%s; trying once more on q35", err->msg);
-		else
-			a->first = *err;
-		a->args.machine = NULL;
-	} else {
-		return false;
-	}
-	*err = (struct uni_err){ 0 };
-	return true;
-}
-
-/* "pc" of `-- -machine pc,usb=off`: QEMU takes the last one. */
-static void take_machine(char *const *extra)
-{
-	static char type[32];
-
-	for (; extra != NULL && extra[0] != NULL && extra[1] != NULL; extra++) {
-		size_t len = strcspn(extra[1], ",=");
-
-		if ((strcmp(extra[0], "-machine") != 0 && strcmp(extra[0], "-M") != 0) ||
-			extra[1][len] == '=' || len == 0 || len >= sizeof(type))
-			continue;
-		(void)snprintf(type, sizeof(type), "%.*s", (int)len, extra[1]);
-		o.machine = type;
-	}
-}
-
-/* How the guest died says more than that there is no other way to run it. */
-static int tell_no_tcg(const struct attempt *a, struct uni_err *err)
-{
-	const struct uni_err own = *err;
-
-	*err = (struct uni_err){ 0 };
-	return uni_err_set(err, UNI_EGONE, "%s; and this QEMU cannot run it without KVM: %s",
-		a->in_kvm.msg, own.msg);
-}
-
-static int boot_until_recorded(
-	struct attempt *a, const struct uni_image *image, struct uni_err *err)
-{
-	struct uni_signals signals;
-	int rc;
-
-	o.rec.ended = has_ended;
-	o.rec.awake = is_awake;
-	o.rec.judge = judge_attempt;
-	o.rec.ctx = a;
-	uni_signals_begin(&signals);
-	do {
-		rc = try_once(a, image, err);
-		uni_qemu_stop(&a->q);
-	} while (rc != 0 && choose_next(a, err));
-	uni_signals_end(&signals);
-	if (rc != 0 && a->first.code != 0)
-		uni_note("%s; it was tried once more on q35", a->first.msg);
-	return rc != 0 && a->without_kvm && !a->booted ? tell_no_tcg(a, err) : rc;
-}
-
-static int boot_with_qemu(const char *path, char **extra, struct uni_err *err)
-{
-	const char *named = o.disk != NULL ? o.disk : path, *slash = strrchr(named, '/');
-	_cleanup_free_ char *output = o.rec.output != NULL
-					      ? strdup(o.rec.output)
-					      : uni_session_name(slash != NULL ? slash + 1 : named);
-	_cleanup_free_ char *console = o.console != NULL
-					       ? strdup(o.console)
-					       : console_path(output != NULL ? output : "guest");
-	struct attempt a = { .args = { .image = path,
-				     .disk = o.disk,
-				     .accel = o.accel,
-				     .machine = o.machine,
-				     .cpu = o.cpu,
-				     .append = o.append,
-				     .console = console,
-				     .program = o.qemu,
-				     .mem_bytes = o.mem,
-				     .vcpus = o.vcpus,
-				     .extra = extra } };
-	struct uni_err unread = { 0 };
-	struct uni_image *image = NULL;
-	int rc = check_run_options(err);
-
-	if (rc == 0 && (output == NULL || console == NULL))
-		rc = uni_err_nomem(err);
-	if (rc != 0)
-		return rc;
-	if (o.symbols == NULL && uni_symbols_kind_of(path) != UNI_SYMBOLS_ELF)
-		return uni_err_set(err, UNI_EFORMAT,
-			"%s is no ELF image, so its functions have no names: give the ELF file "
-			"that it was made of with -e",
-			path);
-	if (uni_qemu_wants_paused(extra))
-		return uni_err_set(err, UNI_EUSAGE,
-			"-S starts the guest paused, and there would be nothing to record: start "
-			"QEMU yourself, and take `uniscope record`");
-	o.rec.output = output;
-	if (o.exact != NULL)
-		return uni_exact_run(&(struct uni_exact_args){ .qemu = a.args,
-					     .symbols = o.symbols,
-					     .mode = o.mode,
-					     .filter = o.filter.items.v,
-					     .nr_filter = o.filter.items.nr,
-					     .depth = o.depth,
-					     .begin_at = o.begin_at,
-					     .end_at = o.end_at,
-					     .repeatable = o.repeatable,
-					     .rec = &o.rec },
-			err);
-	/* QEMU reports errors in a file that is no ELF. */
-	(void)uni_image_load(path, &image, &unread);
-	take_machine(extra);
-	a.args.machine = o.machine;
-	if (o.machine == NULL && o.disk == NULL && uni_qemu_fits_microvm(image, extra))
-		a.args.machine = "microvm";
-	rc = boot_until_recorded(&a, image, err);
-	uni_image_destroy(image);
-	return rc;
 }
 
 static int boot_with_xl(const struct uni_cmd_ctx *ctx, struct uni_err *err)
@@ -539,7 +204,9 @@ static int run_run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (rc == 0 && o.xl == NULL)
 		rc = name_image(ctx, &image, err);
 	if (rc == 0)
-		rc = o.xl != NULL ? boot_with_xl(ctx, err) : boot_with_qemu(image, ctx->rest, err);
+		rc = o.xl != NULL ? boot_with_xl(ctx, err) : check_run_options(err);
+	if (rc == 0 && o.xl == NULL)
+		rc = uni_run_qemu(&o, image, ctx->rest, err);
 	return uni_exit_of(rc);
 }
 
