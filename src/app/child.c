@@ -113,14 +113,22 @@ int uni_child_start(
 	struct uni_child_args *a, int console, const char *what, pid_t *ret, struct uni_err *err)
 {
 	pid_t parent = getpid(), pid = -1;
+	int gate[2];
+	char none;
 
+	if (pipe2(gate, O_CLOEXEC) != 0)
+		return uni_err_set(err, UNI_EIO, "cannot start %s: %s", what, strerror(errno));
 	if (!uni_vec_push(&a->v, NULL))
 		a->failed = true;
-	errno = ENOMEM;
 	if (!a->failed)
 		pid = fork();
 	if (pid == 0)
 		exec_child(a->v.v, console, parent);
+	/* It is that program from here on: exec closes the other end. */
+	(void)close(gate[1]);
+	while (pid > 0 && read(gate[0], &none, 1) < 0 && errno == EINTR)
+		;
+	(void)close(gate[0]);
 	if (pid < 0)
 		return uni_err_set(err, UNI_ENOMEM, "cannot start %s: %s", what, strerror(errno));
 	*ret = pid;

@@ -24,7 +24,8 @@ void uni_child_quote(const struct uni_child_args *a, struct uni_strbuf *ret);
 
 /* Makes the file for what the guest and its VMM write. */
 int uni_child_console(const char *path, int *fd_ret, struct uni_err *err);
-/* Its pid. `what` is its name in messages. A program that is missing ends with status 127. */
+/* Its pid, once it is that program. `what` is its name in messages. One that is missing ends with
+ * status 127. */
 int uni_child_start(
 	struct uni_child_args *a, int console, const char *what, pid_t *ret, struct uni_err *err);
 

@@ -2,6 +2,7 @@
 #include "app/resolve.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,6 +15,24 @@
 #include "app/term.h"
 
 #define AGAIN_NS (200 * UNI_NSEC_PER_MSEC)
+
+/* A unikernel that was built as a process is like any other: its user says which it is. */
+static int resolve_process(const char *pid, struct uni_spec *ret, struct uni_err *err)
+{
+	_cleanup_free_ struct uni_target_info *info = calloc(1, sizeof(*info));
+	char spec[48];
+	int rc;
+
+	if (info == NULL)
+		return uni_err_nomem(err);
+	(void)snprintf(spec, sizeof(spec), "proc:pid=%.20s", pid);
+	rc = uni_spec_parse(spec, ret, err);
+	if (rc == 0)
+		rc = uni_target_probe(ret, info, err);
+	if (rc == 0)
+		uni_note("process %s is no VMM that can be seen: taken as %s", pid, spec);
+	return rc;
+}
 
 /* The only guest with that pid or name; several of one name are an error, not a choice. */
 static int resolve_found(const char *target, struct uni_spec *ret, struct uni_err *err)
@@ -39,13 +58,12 @@ static int resolve_found(const char *target, struct uni_spec *ret, struct uni_er
 				hit->spec, found[i].spec);
 		hit = &found[i];
 	}
+	if (hit == NULL && by_pid)
+		return resolve_process(target, ret, err);
 	if (hit == NULL)
 		return uni_err_set(err, UNI_ENOENT,
-			by_pid ? "process %s is no VMM that can be seen; `uniscope ls` lists the "
-				 "guests (a unikernel built as a process is proc:pid=N)"
-			       : "no guest named %s; `uniscope ls` lists the guests, or give a "
-				 "target "
-				 "such as kvm:pid=4121",
+			"no guest named %s; `uniscope ls` lists the guests, or give a target such "
+			"as kvm:pid=4121",
 			target);
 	if (hit->spec[0] == '\0')
 		return uni_err_set(

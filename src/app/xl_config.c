@@ -2,6 +2,7 @@
 #include "app/xl_config.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,4 +125,26 @@ int uni_xl_config_load(const char *path, struct uni_xl_config *ret, struct uni_e
 			"domain",
 			path);
 	return 0;
+}
+
+static void write_string(const char *key, const char *value, struct uni_strbuf *ret)
+{
+	uni_strbuf_addf(ret, "%s = \"", key);
+	for (; *value != '\0'; value++) {
+		if (*value == '"' || *value == '\\')
+			uni_strbuf_addc(ret, '\\');
+		uni_strbuf_addc(ret, *value == '\n' ? ' ' : *value);
+	}
+	uni_strbuf_adds(ret, "\"\n");
+}
+
+void uni_xl_config_write(
+	const struct uni_xl_config *c, const char *extra, uint64_t mem_mib, struct uni_strbuf *ret)
+{
+	write_string("name", c->name, ret);
+	write_string("kernel", c->kernel, ret);
+	uni_strbuf_addf(ret, "type = \"pvh\"\nmemory = %" PRIu64 "\nvcpus = 1\n", mem_mib);
+	if (extra != NULL)
+		write_string("extra", extra, ret);
+	uni_strbuf_adds(ret, "on_reboot = \"destroy\"\n");
 }

@@ -4,8 +4,10 @@
 #define UNI_APP_XL_CONFIG_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
+#include "base/strbuf.h"
 
 struct uni_xl_config {
 	char name[128];	   /* "" not stated */
@@ -16,5 +18,9 @@ struct uni_xl_config {
 void uni_xl_config_parse(const char *data, size_t size, struct uni_xl_config *ret);
 /* -UNI_EFORMAT: it names no domain. */
 int uni_xl_config_load(const char *path, struct uni_xl_config *ret, struct uni_err *err);
+
+/* A configuration of a PVH domain with one vCPU. extra: its command line, or NULL. */
+void uni_xl_config_write(
+	const struct uni_xl_config *c, const char *extra, uint64_t mem_mib, struct uni_strbuf *ret);
 
 #endif

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "app/cmd.h"
 #include "app/images.h"
 #include "app/symbols.h"
+#include "app/tender.h"
+#include "app/xl_config.h"
+#include "backend/target.h"
 #include "cli/run_options.h"
 #include "compat/run_xl.h"
 
@@ -146,13 +154,18 @@ static int check_run_options(struct uni_err *err)
 	return check_exact(err);
 }
 
-static int boot_with_xl(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int boot_with_xl(const char *config, struct uni_err *err)
 {
-	const struct uni_run_xl_args args = { .rec = &o.rec,
-		.config = o.xl,
-		.image = o.symbols,
-		.target = o.target,
-		.five_files = o.five_files };
+	return uni_run_xl(&(struct uni_run_xl_args){ .rec = &o.rec,
+				  .config = config,
+				  .image = o.symbols,
+				  .target = o.target,
+				  .five_files = o.five_files },
+		err);
+}
+
+static int boot_configured(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
 	int rc = uni_record_check_args(&o.rec, err);
 
 	if (rc != 0)
@@ -162,7 +175,105 @@ static int boot_with_xl(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 			"--xl boots the kernel that %s names: give its ELF with "
 			"-e, and no options for QEMU",
 			o.xl);
-	return uni_run_xl(&args, err);
+	return boot_with_xl(o.xl, err);
+}
+
+static int start_tender(
+	const char *path, const struct uni_solo5 *notes, char **extra, struct uni_err *err)
+{
+	_cleanup_free_ char *output = NULL, *console = NULL;
+	int rc = uni_run_name_outputs(&o, path, &output, &console, err);
+
+	return rc != 0 ? rc
+		       : uni_tender_run(&(struct uni_tender_args){ .notes = notes,
+						.image = path,
+						.append = o.append,
+						.console = console,
+						.mem_bytes = o.mem,
+						.extra = extra,
+						.attach = uni_run_attach_args(&o, path),
+						.rec = &o.rec },
+				 err);
+}
+
+/* "app" of /srv/app.xen, as far as xl takes it for a domain's name. */
+static void name_domain(const char *path, char *ret, size_t cap)
+{
+	const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
+	size_t len = strlen(base);
+
+	if (len > 4 && strcmp(base + len - 4, ".xen") == 0)
+		len -= 4;
+	(void)snprintf(ret, cap, "%.*s", (int)uni_min(len, cap - 1), base);
+	for (; *ret != '\0'; ret++) {
+		if (!isalnum((unsigned char)*ret) && strchr("._-", *ret) == NULL)
+			*ret = '-';
+	}
+}
+
+/* In a dom0 the domain is made; elsewhere its configuration is the result. */
+static int boot_domain(const char *path, struct uni_err *err)
+{
+	const struct uni_target_ops *xen = uni_target_backend("xen");
+	_cleanup_free_ char *kernel = realpath(path, NULL);
+	_cleanup_strbuf_ struct uni_strbuf text;
+	_cleanup_close_ int fd = -1;
+	struct uni_xl_config config = { 0 };
+	struct uni_err why = { 0 };
+	char file[64];
+
+	uni_strbuf_init(&text);
+	if (kernel == NULL || strlen(kernel) >= sizeof(config.kernel))
+		return uni_err_set(err, UNI_ENOENT, "cannot read image %s", path);
+	memcpy(config.kernel, kernel, strlen(kernel) + 1);
+	name_domain(path, config.name, sizeof(config.name));
+	uni_xl_config_write(&config, o.append, o.mem >> 20, &text);
+	if (uni_strbuf_failed(&text))
+		return uni_err_nomem(err);
+	if (xen == NULL || xen->host_check(&why) != 0) {
+		(void)fputs(text.s, stdout);
+		return uni_err_set(err, UNI_ENOTSUP,
+			"%s is a domain of Xen, and %s. In a dom0 this command boots it, or "
+			"`uniscope run --xl CFG` with the configuration above",
+			path, xen == NULL ? "this build reaches none" : why.msg);
+	}
+	fd = memfd_create("xl", MFD_CLOEXEC);
+	if (fd < 0 || write(fd, text.s, text.len) != (ssize_t)text.len)
+		return uni_err_set(err, UNI_EIO, "no memory for a configuration");
+	(void)snprintf(file, sizeof(file), "/proc/%d/fd/%d", (int)getpid(), fd);
+	return boot_with_xl(file, err);
+}
+
+/* An image of Solo5 says what it is to run in. */
+static int boot_solo5(
+	const char *path, const struct uni_solo5 *notes, char **extra, struct uni_err *err)
+{
+	const char *name = uni_tender_of(notes->binding);
+	bool is_xen = notes->binding == UNI_SOLO5_XEN;
+
+	if (o.exact != NULL || o.machine != NULL || o.cpu != NULL || o.qemu != NULL ||
+		o.vcpus != 1 || strcmp(o.accel, "auto") != 0 || (is_xen && extra != NULL))
+		return uni_err_set(err, UNI_EUSAGE,
+			"%s runs under %s, and not under QEMU: leave out --accel, --machine, "
+			"--cpu, --vcpus, --qemu and --exact%s, or link it for virtio",
+			path, is_xen ? "Xen" : name, is_xen ? ", and what is behind --" : "");
+	return is_xen ? boot_domain(path, err) : start_tender(path, notes, extra, err);
+}
+
+static int boot_image(const char *path, char **extra, struct uni_err *err)
+{
+	_cleanup_free_ struct uni_solo5 *notes = calloc(1, sizeof(*notes));
+	int rc = check_run_options(err);
+
+	if (rc != 0)
+		return rc;
+	if (notes == NULL)
+		return uni_err_nomem(err);
+	/* QEMU reports errors in a file that is no ELF. */
+	if (o.disk == NULL && uni_solo5_read(path, notes, NULL) == 0 &&
+		(uni_tender_of(notes->binding) != NULL || notes->binding == UNI_SOLO5_XEN))
+		return boot_solo5(path, notes, extra, err);
+	return uni_run_qemu(&o, path, extra, err);
 }
 
 /* The first -e has the symbols of what is booted; the others are looked for in its memory. */
@@ -204,19 +315,19 @@ static int run_run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (rc == 0 && o.xl == NULL)
 		rc = name_image(ctx, &image, err);
 	if (rc == 0)
-		rc = o.xl != NULL ? boot_with_xl(ctx, err) : check_run_options(err);
-	if (rc == 0 && o.xl == NULL)
-		rc = uni_run_qemu(&o, image, ctx->rest, err);
+		rc = o.xl != NULL ? boot_configured(ctx, err) : boot_image(image, ctx->rest, err);
 	return uni_exit_of(rc);
 }
 
 const struct uni_cmd uni_cmd_run = {
 	.name = "run",
 	.operands = "IMAGE",
-	.summary = "boot an image under QEMU, or a domain with xl, record it, stop it",
+	.summary = "boot an image under QEMU, a Solo5 tender or xl, record it, stop it",
 	.details = "The image is an ELF that QEMU boots with -kernel: by PVH or "
 		   "multiboot on x86_64, at its\n"
-		   "entry point on aarch64. Arguments behind -- go to QEMU as they "
+		   "entry point on aarch64. An image of Solo5 says by itself that it is for "
+		   "solo5-hvt,\n"
+		   "solo5-spt or Xen. Arguments behind -- go to QEMU or to the tender as they "
 		   "are. With --disk,\n"
 		   "the firmware boots a raw disk image. Recording begins when the kernel that "
 		   "-e names is\n"
@@ -226,6 +337,7 @@ const struct uni_cmd uni_cmd_run = {
 	.examples = "  uniscope run app.elf -d 20\n"
 		    "  uniscope run --accel tcg --memory 64M --append 'netdev.ip=...' app.elf -- "
 		    "-device ...\n"
+		    "  uniscope run app.hvt -- --net:service=tap0\n"
 		    "  uniscope run --disk disk.img -e kernel.elf -e program.elf\n"
 		    "  uniscope run --exact app.elf -d 0\n"
 		    "  uniscope run --xl app.cfg -e app.dbg -F 100 -d 240 --five-files",

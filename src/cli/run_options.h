@@ -24,7 +24,7 @@ struct uni_run_options {
 	bool five_files;
 };
 
-/* Of a guest whose image was booted; but for target, ended and settle_ns. */
+/* To open a guest whose image was booted; but for target, ended and settle_ns. */
 struct uni_attach_args uni_run_attach_args(const struct uni_run_options *o, const char *image);
 /* The session (also o->rec.output) and the console's file, unless they were given. The caller frees
  * both. */

@@ -46,7 +46,7 @@ struct uni_solo5 {
  */
 void uni_solo5_take(uint32_t type, const void *desc, size_t len, struct uni_solo5 *ret);
 
-/* Of a linked ELF file. One without the notes is no error: its binding is NONE. */
+/* Reads them from a linked ELF file. One without the notes is no error: its binding is NONE. */
 int uni_solo5_parse(const void *data, size_t size, struct uni_solo5 *ret, struct uni_err *err);
 int uni_solo5_read(const char *path, struct uni_solo5 *ret, struct uni_err *err);
 

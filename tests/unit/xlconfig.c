@@ -42,6 +42,23 @@ static void other_things(void **state)
 	expect("name = 'not ended\nkernel = 'k'", "", "k");
 }
 
+/* A written one reads back, and nothing breaks out of its string. */
+static void written(void **state)
+{
+	const struct uni_xl_config c = { .name = "app", .kernel = "/srv/it's app.xen" };
+	struct uni_strbuf text;
+
+	uni_strbuf_init(&text);
+	uni_xl_config_write(&c, "a \"b\\\nname = 'x'", 64, &text);
+	assert_string_equal(text.s, "name = \"app\"\n"
+				    "kernel = \"/srv/it's app.xen\"\n"
+				    "type = \"pvh\"\nmemory = 64\nvcpus = 1\n"
+				    "extra = \"a \\\"b\\\\ name = 'x'\"\n"
+				    "on_reboot = \"destroy\"\n");
+	expect(text.s, "app", "/srv/it's app.xen");
+	uni_strbuf_deinit(&text);
+}
+
 static void hostile(void **state)
 {
 	struct uni_xl_config c;
@@ -63,6 +80,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(assignments),
 		cmocka_unit_test(other_things),
+		cmocka_unit_test(written),
 		cmocka_unit_test(hostile),
 	};
 
