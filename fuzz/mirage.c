@@ -5,6 +5,7 @@
  */
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/strbuf.h"
 #include "format/mirage/mirage.h"
@@ -67,6 +68,40 @@ static void merge(const uint8_t *data, size_t size, const struct uni_mirage_stat
 		abort();
 }
 
+struct memory {
+	const uint8_t *data;
+	size_t size;
+};
+
+static int read_memory(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	const struct memory *m = ctx;
+
+	if (addr > m->size || len > m->size - addr)
+		abort();
+	memcpy(buf, m->data + addr, len);
+	return 0;
+}
+
+static bool never(void *ctx)
+{
+	return false;
+}
+
+/* All of a ring that is found in a guest's memory lies in there, and is one. */
+static void search(const uint8_t *data, size_t size)
+{
+	struct memory m = { data, size };
+	const struct uni_mirage_memory memory = { read_memory, never, &m };
+	struct uni_mirage_found f = { 0 };
+
+	if (uni_mirage_search(&memory, 0, size, &f) != 0 || f.size == 0)
+		return;
+	if (f.addr > size || f.size > size - f.addr || f.used > f.size ||
+		!uni_mirage_is(data + f.addr, (size_t)f.size))
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct uni_mirage_stats stats;
@@ -76,6 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (b == NULL)
 		return 0;
+	search(data, size);
 	if (uni_mirage_read(data, size, add, b, &stats, &err) == 0) {
 		m = uni_promise_builder_finish(b);
 		for (size_t i = 0; i < m->runs.nr; i++) {

@@ -46,6 +46,28 @@ bool uni_mirage_is(const void *data, size_t size);
 int uni_mirage_read(const void *data, size_t size, uni_promise_event_fn fn, void *arg,
 	struct uni_mirage_stats *stats_ret, struct uni_err *err);
 
+#define UNI_MIRAGE_RING_MAX (64u << 20) /* bytes of a ring in memory */
+
+/* A guest's memory. read() copies all or fails; stop(): the time is up. */
+struct uni_mirage_memory {
+	int (*read)(void *ctx, uint64_t addr, void *buf, size_t len);
+	bool (*stop)(void *ctx);
+	void *ctx;
+};
+
+struct uni_mirage_found {
+	uint64_t addr, size; /* size 0: none */
+	uint64_t used;	     /* bytes of its events */
+};
+
+/*
+ * Looks through [start, start + size), which does not wrap, for a ring: whole packets, one behind
+ * the other. The one with the most events counts: *best is zeroed before the first range. Returns
+ * 0 or -UNI_ENOMEM.
+ */
+int uni_mirage_search(const struct uni_mirage_memory *m, uint64_t start, uint64_t size,
+	struct uni_mirage_found *best);
+
 /* A trace of several CPUs is a file each. */
 struct uni_mirage_file {
 	const void *data; /* borrowed */
