@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The trace ring that a MirageOS guest on Xen grants (mirage-profile). */
+/*
+ * The trace of a MirageOS guest's threads. A guest on Xen may grant it as a ring. Else it is in
+ * uniscope's own ring, or in one of mirage-profile somewhere in memory.
+ */
 #ifndef UNI_APP_MPROF_H
 #define UNI_APP_MPROF_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/err.h"
+#include "base/sink.h"
+#include "app/promises.h"
 
-/* TARGET is a Xen domain; *ring_ret is the caller's to free. The guest is not stopped. */
-int uni_mprof_fetch(const char *target, uint8_t **ring_ret, size_t *size_ret, struct uni_err *err);
+/* Saves it below `folder`, as a file with the packets or as a session; *path_ret is the caller's to
+ * free. The guest is stopped for moments at most. */
+int uni_mprof_fetch(const char *target, const char *folder, char **path_ret, struct uni_err *err);
+
+/* The packets of FILE: a ring as it is, a session converted. */
+int uni_mprof_write(const char *path, const struct uni_promises_args *args, struct uni_sink *out,
+	struct uni_err *err);
 
 #endif

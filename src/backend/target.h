@@ -114,6 +114,8 @@ struct uni_patch_job;
  */
 typedef void (*uni_target_file_fn)(void *ctx, const char *path, const char *name, uni_gva gva);
 
+typedef void (*uni_target_range_fn)(void *ctx, uint64_t start, uint64_t size);
+
 struct uni_target_ops {
 	const char *scheme;   /* "kvm" */
 	const char *summary;  /* one line for --help and doctor */
@@ -208,6 +210,11 @@ struct uni_target_ops {
 	 * below the guest). Returns 0 or -UNI_EGONE.
 	 */
 	int (*files)(struct uni_target *t, uni_target_file_fn fn, void *ctx);
+	/*
+	 * Optional, where memory is virtual: the parts of it that are mapped, may be read and
+	 * written, and are no devices. Returns 0 or -UNI_EGONE.
+	 */
+	int (*mapped)(struct uni_target *t, uni_target_range_fn fn, void *ctx);
 	/*
 	 * Optional: a copy of the memory that the guest itself offers under a name ("mprof": the
 	 * trace ring of MirageOS). The caller owns *ret. -UNI_ENOENT: the guest offers none.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -26,42 +27,55 @@ static const struct uni_opt *list_trace_mirage_options(void)
 	return table;
 }
 
-static int write_file(const uint8_t *ring, size_t size, struct uni_err *err)
+static int write_file(const char *path, struct uni_err *err)
 {
+	const struct uni_promises_args all = { 0 };
 	struct uni_sink *out = NULL;
+	uint64_t size = 0;
 	int rc = uni_sink_open_file(o.output, &out, err);
 
 	if (rc != 0)
 		return rc;
-	uni_sink_write(out, ring, size);
-	rc = uni_sink_close(out, err);
+	rc = uni_mprof_write(path, &all, out, err);
+	size = uni_sink_bytes(out);
+	if (rc == 0)
+		rc = uni_sink_close(out, err);
+	else
+		uni_sink_abort(out);
 	if (rc == 0 && !o.quiet)
-		uni_note("wrote %zu byte%s to %s", size, uni_plural(size), o.output);
+		uni_note("wrote %" PRIu64 " byte%s to %s", size, uni_plural(size), o.output);
 	return rc;
 }
 
 static int run_trace_mirage(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
-	_cleanup_free_ uint8_t *ring = NULL;
-	size_t size = 0;
-	int rc = uni_mprof_fetch(ctx->operands[0], &ring, &size, err);
+	_cleanup_free_ char *path = NULL;
+	struct uni_scratch scratch;
+	int rc = uni_scratch_make(&scratch, err);
 
+	if (rc != 0)
+		return uni_exit_of(rc);
+	rc = uni_mprof_fetch(ctx->operands[0], scratch.path, &path, err);
 	if (rc == 0)
-		rc = write_file(ring, size, err);
+		rc = write_file(path, err);
+	uni_scratch_remove(&scratch);
 	return uni_exit_of(rc);
 }
 
 const struct uni_cmd uni_trace_mirage = {
 	.name = "mirage",
 	.operands = "TARGET",
-	.summary = "copy the trace ring of a MirageOS guest on Xen into a file",
-	.details = "A guest with mirage-profile grants its ring to dom0 and says so "
-		   "in xenstore. The ring is\n"
-		   "copied as it is, as packets of CTF in the order of memory. The "
-		   "guest may run, or have ended\n"
-		   "if the domain is preserved. The record that the guest is "
-		   "writing meanwhile may be torn.",
-	.examples = "  uniscope trace mirage xen:dom=web -o web.ctf",
+	.summary = "copy the trace of a MirageOS guest's threads into a file",
+	.details =
+		"On Xen a guest with mirage-profile may grant its ring to dom0. For other guests, "
+		"uniscope's own\n"
+		"ring is converted. If there is none, memory is searched for a ring of "
+		"mirage-profile. A ring is\n"
+		"copied as it is, as packets of CTF in the order of memory. The record that the "
+		"guest is writing\n"
+		"meanwhile may be torn.",
+	.examples = "  uniscope trace mirage xen:dom=web -o web.ctf\n"
+		    "  uniscope trace mirage web1 -o web1.ctf",
 	.min_operands = 1,
 	.max_operands = 1,
 	.options = list_trace_mirage_options,

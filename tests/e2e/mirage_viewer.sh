@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # mirage_viewer.sh UNISCOPE SRCROOT: the front end for scripts of MirageOS' viewer, on a trace ring of its. TAP.
 set -u
-U=$1 ring=$2/fuzz/corpus/mirage/ring
+U=$1 SRC=$2
+ring=$SRC/fuzz/corpus/mirage/ring
 T=$(mktemp -d) || exit 1
 trap 'rm -rf "$T"' EXIT
 trap 'exit 130' INT TERM
@@ -91,12 +92,51 @@ damaged() {
 		{ cat "$T/err"; return 1; }
 }
 
+# A guest that grants nothing: its ring lies in its memory, here in raw memory and in a process.
+in_memory() {
+	python3 "$SRC/tests/e2e/mirage_ring.py" "$T/doubts" && python3 - "$T/doubts" "$T/memory" "$T/none" <<-'EOF' || return 1
+		import sys
+		ring = open(sys.argv[1], "rb").read()
+		memory = bytearray(4 << 20)
+		memory[4096:4116] = ring[:20] # a program's own
+		open(sys.argv[3], "wb").write(memory)
+		memory[0x212345:0x212345 + len(ring)] = ring
+		open(sys.argv[2], "wb").write(memory)
+	EOF
+	registers=rip=0x1000,rsp=0x8000,rbp=0,cr3=0
+	"$U" trace mirage "core:raw=$T/memory,$registers" -o "$T/core.ctf" 2>"$T/err" && cmp "$T/core.ctf" "$T/doubts" &&
+		grep "found a ring of MirageOS in the guest's memory, at 0x212345: $(wc -c <"$T/doubts") bytes" "$T/err" || return 1
+	"$U" mirage-trace-viewer -d "core:raw=$T/memory,$registers" | grep 'other worker' || return 1
+	"$U" trace mirage "core:raw=$T/none,$registers" -o "$T/x" 2>"$T/err" && return 1
+	grep "no ring of MirageOS: none lies in its memory; uniscope's own: no trace ring in this guest" "$T/err" && [ ! -e "$T/x" ]
+}
+
+in_process() {
+	mkfifo "$T/hold"
+	python3 -c 'import sys; ring = open(sys.argv[1], "rb").read(); print("ready", flush=True); sys.stdin.read()' "$T/doubts" \
+		<"$T/hold" >"$T/ready" &
+	pid=$!
+	exec 3>"$T/hold"
+	for _ in $(seq 600); do
+		[ -s "$T/ready" ] && break
+		sleep 0.1
+	done
+	"$U" trace mirage -q "proc:pid=$pid" -o "$T/process.ctf" 2>"$T/err"
+	status=$?
+	exec 3>&-
+	wait $pid
+	cat "$T/err"
+	[ $status -eq 0 ] && cmp "$T/process.ctf" "$T/doubts"
+}
+
 check 'what is wrong, and who there is' text
 check 'rows of numbers are what they should be' rows
 check 'a trace is copied as it is' copied
 check 'a page and its data for each trace' pages
 check 'with its description, as a profile, and refused' exported
 check 'damaged heads' damaged
+check 'a ring in memory, and a mark that is none' in_memory
+[ "$(uname -m)" != x86_64 ] || check 'a ring in a process' in_process
 check 'no windows' refused 'html DIR' --gtk "$ring"
 check 'no source' refused 'give a FILE'
 check 'two sources for one output' refused 'takes one trace' -w "$T/x" "$ring" "$ring"

@@ -224,6 +224,14 @@ beside() {
 	refused $? "$T/err" 2 'needs --html'
 }
 
+# The guest itself in place of a file: its own ring, as packets of MirageOS.
+from_guest() {
+	"$U" mirage-trace-viewer -d "$target" >"$T/viewed" 2>&1 && "$U" trace findings "$T/s.uniscope" >"$T/found" 2>/dev/null || return 1
+	head -n "$(wc -l <"$T/found")" "$T/viewed" | diff "$T/found" - || return 1
+	"$U" trace mirage "$target" -q -o "$T/guest.ctf" && "$U" export "$T/s.uniscope" -f mirage -o "$T/s.mirage" || return 1
+	"$U" trace threads "$T/guest.ctf" | grep 'arp reply'
+}
+
 decoded() { # by the standard's own reader
 	babeltrace2 "$T/s.uniscope" >"$T/bt" 2>"$T/bt.err" && [ ! -s "$T/bt.err" ] && [ -s "$T/bt" ] || {
 		head -5 "$T/bt.err"
@@ -248,6 +256,7 @@ for accel in $(by_default tcg "$accels"); do
 			check "$accel: as a trace of MirageOS" as_mirage
 			check "$accel: in every format that has a place for it" exported
 			[ "$run" = good ] || check "$accel: in a pipe" piped
+			[ "$run" = good ] || check "$accel: by the front end of MirageOS' viewer" from_guest
 			[ "$run" = good ] || check "$accel: stopped by QMP" paused
 			[ -z "$chromium" ] || check "$accel: its page" seen $run
 			if [ $run = bad ]; then

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/door.h"
 #include "backend/proc/proc.h"
+#include "backend/vmm/maps.h"
 
 struct line {
 	uint64_t start, offset;
@@ -115,6 +116,20 @@ int uni_proc_files(struct uni_target *base, uni_target_file_fn fn, void *ctx)
 		else
 			path_for_us(p->pid, l.path, ours, sizeof(ours));
 		fn(ctx, ours, l.deleted ? l.path : ours, uni_gva_of(begin));
+	}
+	return 0;
+}
+
+int uni_proc_mapped(struct uni_target *base, uni_target_range_fn fn, void *ctx)
+{
+	const struct uni_proc *p = (const struct uni_proc *)base;
+	_cleanup_maps_ struct uni_vmm_maps maps = { 0 };
+
+	if (uni_vmm_maps_read(p->pid, &maps, NULL) != 0)
+		return -UNI_EGONE;
+	uni_vec_foreach (m, &maps.m) {
+		if (m->readable && m->writable && uni_vmm_map_may_be_ram(m))
+			fn(ctx, m->start, m->size);
 	}
 	return 0;
 }

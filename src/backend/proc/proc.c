@@ -372,6 +372,7 @@ const struct uni_target_ops uni_target_proc = {
 	.gmem = proc_gmem,
 	.blocked = proc_blocked,
 	.files = uni_proc_files,
+	.mapped = uni_proc_mapped,
 	.info = proc_info,
 	.alive = proc_alive,
 	.tsc = proc_tsc,

@@ -96,6 +96,7 @@ int uni_proc_write_text(struct uni_target *base, struct uni_patch_job *job);
 
 /* files.c */
 int uni_proc_files(struct uni_target *base, uni_target_file_fn fn, void *ctx);
+int uni_proc_mapped(struct uni_target *base, uni_target_range_fn fn, void *ctx);
 /* A path under which this process can open the executable of another one. */
 void uni_proc_exe(int pid, char *out, size_t cap);
 

@@ -12,12 +12,10 @@
 #include "app/page.h"
 #include "app/promises.h"
 #include "app/term.h"
-#include "format/mirage/mirage.h"
+#include "backend/target.h"
 #include "promise/text.h"
 
-#define PACKET	   (1u << 20)
 #define NAME_BYTES 200
-#define FILE_MAX   (UINT64_C(4) << 30)
 
 static struct {
 	struct uni_promises_args a;
@@ -29,7 +27,7 @@ static const struct uni_opt *list_mirage_trace_viewer_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'd', "dom", UNI_OPT_STR, &o.domain, "NAME|ID",
-			"read the trace ring of this Xen domain, instead of files", NULL, NULL },
+			"read the trace of this domain or guest, instead of files", NULL, NULL },
 		{ 'w', "write", UNI_OPT_OUTPUT, &o.write, "FILE",
 			"write the trace into this file, - is standard output, instead of showing "
 			"it; a session is converted",
@@ -66,57 +64,6 @@ static int check_viewer_options(const struct uni_cmd_ctx *ctx, struct uni_err *e
 	return 0;
 }
 
-struct conversion {
-	struct uni_mirage_writer *w;
-	struct uni_mirage_ids *ids;
-	uint64_t last_ns;
-};
-
-static int put_event(void *arg, const struct uni_promise_event *event)
-{
-	struct conversion *c = arg;
-	struct uni_promise_event e = *event;
-	bool keep;
-	int rc = uni_mirage_ids_replace(c->ids, &e, &keep);
-
-	if (rc != 0 || !keep || e.time < c->last_ns)
-		return rc;
-	c->last_ns = e.time;
-	return uni_mirage_writer_add(c->w, &e);
-}
-
-/* Every event in one row: the format has no CPUs. */
-static int convert_trace(const char *path, struct uni_sink *out, struct uni_err *err)
-{
-	struct conversion c = { .ids = uni_mirage_ids_create() };
-	int rc =
-		c.ids == NULL ? uni_err_nomem(err) : uni_mirage_writer_open(out, PACKET, &c.w, err);
-
-	if (rc == 0) {
-		rc = uni_promises_each(path, &o.a, put_event, &c, err);
-		(void)uni_mirage_writer_close(c.w, NULL);
-	}
-	uni_mirage_ids_destroy(c.ids);
-	/* The caller that closes the sink reports a failed write. */
-	return rc == -UNI_EIO && err->code == 0 ? 0 : rc;
-}
-
-/* A ring goes as it is. */
-static int copy_ring(const char *path, struct uni_sink *out, struct uni_err *err)
-{
-	struct uni_input in;
-	int rc = uni_input_open(path, FILE_MAX, &in, err);
-
-	if (rc != 0)
-		return rc;
-	if (in.folder == NULL && uni_mirage_is(in.data, in.size))
-		uni_sink_write(out, in.data, in.size);
-	else
-		rc = convert_trace(path, out, err);
-	uni_input_close(&in);
-	return rc;
-}
-
 static int write_trace(const char *path, struct uni_err *err)
 {
 	struct uni_sink *out;
@@ -124,7 +71,7 @@ static int write_trace(const char *path, struct uni_err *err)
 
 	if (rc != 0)
 		return rc;
-	rc = copy_ring(path, out, err);
+	rc = uni_mprof_write(path, &o.a, out, err);
 	if (rc == 0)
 		return uni_sink_close(out, err);
 	uni_sink_abort(out);
@@ -251,44 +198,31 @@ static int view_one(const struct trace *t, struct uni_err *err)
 	return rc;
 }
 
-/* The ring of the domain as a file of that name. */
-static int save_ring(const char *path, struct uni_err *err)
+/* As the older tool, which knew domains alone; elsewhere any guest. */
+static int name_target(struct uni_strbuf *ret, struct uni_err *err)
 {
-	_cleanup_free_ uint8_t *ring = NULL;
-	_cleanup_strbuf_ struct uni_strbuf target;
-	struct uni_sink *out;
-	size_t size = 0;
-	int rc;
+	const struct uni_target_ops *xen = uni_target_backend("xen");
+	bool is_xen = strchr(o.domain, ':') == NULL && xen != NULL && xen->host_check(NULL) == 0;
 
-	uni_strbuf_init(&target);
-	uni_strbuf_addf(&target, "xen:dom=%s", o.domain);
-	if (uni_strbuf_failed(&target))
-		return uni_err_nomem(err);
-	rc = uni_mprof_fetch(target.s, &ring, &size, err);
-	if (rc == 0)
-		rc = uni_sink_open_file(path, &out, err);
-	if (rc != 0)
-		return rc;
-	uni_sink_write(out, ring, size);
-	return uni_sink_close(out, err);
+	uni_strbuf_addf(ret, "%s%s", is_xen ? "xen:dom=" : "", o.domain);
+	return uni_strbuf_failed(ret) ? uni_err_nomem(err) : 0;
 }
 
 static int from_domain(struct uni_err *err)
 {
-	_cleanup_strbuf_ struct uni_strbuf path;
+	_cleanup_strbuf_ struct uni_strbuf target;
+	_cleanup_free_ char *path = NULL;
 	struct uni_scratch scratch;
 	int rc = uni_scratch_make(&scratch, err);
 
-	uni_strbuf_init(&path);
+	uni_strbuf_init(&target);
 	if (rc != 0)
 		return rc;
-	uni_strbuf_addf(&path, "%s/domain.ctf", scratch.path);
-	if (uni_strbuf_failed(&path))
-		rc = uni_err_nomem(err);
+	rc = name_target(&target, err);
 	if (rc == 0)
-		rc = save_ring(path.s, err);
+		rc = uni_mprof_fetch(target.s, scratch.path, &path, err);
 	if (rc == 0)
-		rc = view_one(&(struct trace){ .name = path.s, .nr = 1 }, err);
+		rc = view_one(&(struct trace){ .name = path, .nr = 1 }, err);
 	uni_scratch_remove(&scratch);
 	return rc;
 }
