@@ -82,6 +82,30 @@ static void find_entries(struct uni_image *img)
 		img->entries[img->nr_entries++] = f->notes.pv_entry;
 }
 
+/* A page of one byte's value, as an image has it in which Xen fills it in. */
+static bool is_empty_page(const struct uni_image *img, uint64_t svma)
+{
+	uint8_t page[UNI_STUBS_BYTES];
+
+	return svma % sizeof(page) == 0 && uni_image_bytes(img, svma, page, sizeof(page)) &&
+	       memcmp(page, page + 1, sizeof(page) - 1) == 0;
+}
+
+/* A guest that asks Xen for the page itself, by an MSR, needs no note for that: Solo5 has none. */
+static void find_stubs(struct uni_image *img)
+{
+	static const char *const names[] = { "hypercall_page", "HYPERCALL_PAGE",
+		"solo5__xen_HYPERCALL_PAGE" };
+	const struct uni_elf_notes *notes = &img->file.notes;
+	uint64_t size;
+
+	img->stubs = notes->stubs;
+	img->has_stubs = notes->has_stubs;
+	for (size_t i = 0; notes->has_pvh_entry && !img->has_stubs && i < uni_array_len(names); i++)
+		img->has_stubs = uni_image_find(img, names[i], &img->stubs, &size) == 0 &&
+				 is_empty_page(img, img->stubs);
+}
+
 /* From here on only the segments' bytes are needed; debug data is many times their size. */
 static void drop_rest_of_file(struct uni_objfile *f)
 {
@@ -142,6 +166,7 @@ static int build_image(struct uni_image *img, struct uni_objfile *file,
 	img->arch = uni_arch_by_elf_machine(img->machine);
 	make_id(img, &img->file.notes, &sym->notes);
 	find_entries(img);
+	find_stubs(img);
 	find_dynamic(img);
 	rc = uni_image_read_cfi(img, sym, err);
 	if (rc != 0)
@@ -403,9 +428,9 @@ bool uni_image_dynamic(const struct uni_image *img, uint64_t *svma_ret, uint64_t
 
 bool uni_image_stubs(const struct uni_image *img, uint64_t *svma_ret)
 {
-	if (img->file.notes.has_stubs)
-		*svma_ret = img->file.notes.stubs;
-	return img->file.notes.has_stubs;
+	if (img->has_stubs)
+		*svma_ret = img->stubs;
+	return img->has_stubs;
 }
 
 uint64_t uni_image_bad_rows(const struct uni_image *img, char *ret, size_t cap)

@@ -109,8 +109,8 @@ const char *uni_image_name_at(const struct uni_image *img, uint64_t svma, uint64
 bool uni_image_bytes(const struct uni_image *img, uint64_t svma, void *buf, size_t len);
 
 /*
- * The page of code that the hypervisor writes into the guest, by Xen's note; it is empty in the
- * file. False if there is none.
+ * The page of code that the hypervisor writes into the guest, by Xen's note or by its symbol; it is
+ * empty in the file. False if there is none.
  */
 bool uni_image_stubs(const struct uni_image *img, uint64_t *svma_ret);
 

@@ -32,6 +32,8 @@ struct uni_image {
 	char id[2 * UNI_BUILD_ID_MAX + 1];
 	uint64_t entries[UNI_ENTRIES_MAX]; /* SVMA of code that nobody called: e_entry, PVH note */
 	size_t nr_entries;
+	uint64_t stubs; /* SVMA of the page that Xen fills in, if has_stubs */
+	bool has_stubs;
 	uint64_t dynamic, dynamic_size; /* SVMA of PT_DYNAMIC; size 0: none */
 	bool called;			/* the image has no entry points: other code calls it */
 	char note[UNI_IMAGE_NOTE_MAX];	/* "" or why there are no symbols */

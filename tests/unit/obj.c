@@ -295,6 +295,45 @@ static void segments_and_bytes(void **state)
 	uni_image_destroy(img);
 }
 
+/* The page that Xen fills in: by its symbol, in an image that boots by PVH, if it is empty. */
+static void hypercall_page(void **state)
+{
+	static uint8_t code[8192 + 64];
+	static const char *const names[] = { "hypercall_page", "HYPERCALL_PAGE",
+		"solo5__xen_HYPERCALL_PAGE", "my_page" };
+	struct spec_sym sym = { NULL, 0x101000, 4096, STT_OBJECT, STB_GLOBAL, SPEC_TEXT };
+	struct elf_spec spec = { .text = 0x100000,
+		.data = 0x200000,
+		.code = code,
+		.code_size = sizeof(code),
+		.syms = &sym,
+		.nr_syms = 1,
+		.pvh_entry = 0x100000 };
+	struct uni_image *img;
+	struct elf_image e;
+	uint64_t svma = 1;
+
+	memset(code, 0x90, sizeof(code));
+	for (size_t i = 0; i < uni_array_len(names); i++) {
+		sym.name = names[i];
+		elf_spec_write(&spec, &e);
+		img = load(&e);
+		assert_int_equal(uni_image_stubs(img, &svma), i < 3);
+		assert_int_equal(svma, 0x101000);
+		uni_image_destroy(img);
+	}
+	sym.name = names[1];
+	for (unsigned i = 0; i < 4; i++) {
+		code[8191] = i == 1 ? 0xc3 : 0x90; /* it is code of the program's own */
+		spec.pvh_entry = i == 2 ? 0 : 0x100000;
+		sym.addr = i == 3 ? 0x101008 : 0x101000;
+		elf_spec_write(&spec, &e);
+		img = load(&e);
+		assert_int_equal(uni_image_stubs(img, &svma), i == 0);
+		uni_image_destroy(img);
+	}
+}
+
 static void build_ids(void **state)
 {
 	struct elf_spec spec = { .text = 0x1000,
@@ -545,6 +584,7 @@ int main(void)
 		cmocka_unit_test(symbols_may_overlap_and_end_at_the_top),
 		cmocka_unit_test(only_code_is_code),
 		cmocka_unit_test(segments_and_bytes),
+		cmocka_unit_test(hypercall_page),
 		cmocka_unit_test(build_ids),
 		cmocka_unit_test(hints_say_how_functions_begin),
 		cmocka_unit_test(boot_code_has_labels),
