@@ -102,6 +102,7 @@ struct uni_target_info {
 	char build_id[72]; /* build-id of the image, hexadecimal, from an attached guest; "" unknown
 			    */
 	uint64_t trace_head; /* address of its uni_trace_head, from the guest; 0 unknown */
+	uint64_t counter_hz; /* rate of its CPUs' counter, as its hypervisor tells; 0 unknown */
 	char why[512]; /* for an attached one: why its backend's best way is not used; "": it is
 			  used */
 };

@@ -27,6 +27,7 @@ struct uni_ring_source {
 	 * read(), and a fence after it. */
 	int (*load)(void *ctx, uint64_t va, uint64_t *ret);
 	uint64_t memory_bytes; /* the guest has no more; 0: not known */
+	uint64_t counter_hz;   /* for a head without it; 0: not known */
 };
 
 struct uni_ring; /* opaque */

@@ -116,7 +116,7 @@ int uni_ring_open(const struct uni_ring_source *source, uint64_t head, struct un
 		.machine = h.machine,
 		.ring_mode = h.ring_mode,
 		.text_window = h.text_window & ~UINT64_C(0xffffffff),
-		.tsc_hz = h.tsc_hz,
+		.tsc_hz = h.tsc_hz != 0 ? h.tsc_hz : source->counter_hz,
 		.counts = (h.features & UNI_TRACE_COUNTS_EXTRA) != 0,
 		.tells_gaps = (h.features & UNI_TRACE_TELLS_GAPS) != 0,
 		.tells_sessions = h.version >= UNI_TRACE_VERSION &&

@@ -25,8 +25,9 @@ struct uni_tmem {
 	struct uni_gmem *gmem;
 	struct uni_as *as;
 	struct uni_pt_root root;
-	bool is_virtual; /* no translation */
-	uint64_t bytes;	 /* of guest memory; 0: not known */
+	bool is_virtual;     /* no translation */
+	uint64_t bytes;	     /* of guest memory; 0: not known */
+	uint64_t counter_hz; /* as the hypervisor tells; 0: it does not */
 	size_t nr, last;
 	struct uni_mapping map[MAPS_MAX]; /* by rising gva, apart */
 };
@@ -63,21 +64,20 @@ static int find_root(struct uni_tmem *m, struct uni_target *t, struct uni_err *e
 }
 
 /* A core may have only a part of it. */
-static uint64_t count_memory(struct uni_target *t)
+static uint64_t count_memory(struct uni_target *t, const struct uni_target_info *info)
 {
 	struct uni_gmem *gmem = t->ops->gmem(t);
-	struct uni_target_info info = { 0 };
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < uni_gmem_nr_regions(gmem); i++)
 		sum += uni_gmem_region(gmem, i)->size;
-	t->ops->info(t, &info);
-	return uni_max(sum, info.mem_bytes);
+	return uni_max(sum, info->mem_bytes);
 }
 
 int uni_tmem_open(struct uni_target *t, struct uni_tmem **ret, struct uni_err *err)
 {
 	struct uni_tmem *m = calloc(1, sizeof(*m));
+	struct uni_target_info info = { 0 };
 	int rc;
 
 	if (m == NULL)
@@ -85,8 +85,10 @@ int uni_tmem_open(struct uni_target *t, struct uni_tmem **ret, struct uni_err *e
 	m->gmem = t->ops->gmem(t);
 	m->is_virtual = uni_gmem_space(m->gmem) == UNI_GMEM_VIRTUAL;
 	rc = uni_as_create(m->gmem, &whole, &m->as, err);
+	t->ops->info(t, &info);
+	m->counter_hz = info.counter_hz;
 	if (!m->is_virtual)
-		m->bytes = count_memory(t);
+		m->bytes = count_memory(t, &info);
 	if (rc == 0 && !m->is_virtual)
 		rc = find_root(m, t, err);
 	if (rc != 0) {
@@ -219,9 +221,10 @@ int uni_tmem_read(void *ctx, uint64_t va, void *buf, size_t len)
 
 struct uni_ring_source uni_tmem_source(struct uni_tmem *m)
 {
-	return (struct uni_ring_source){
-		.read = uni_tmem_read, .ctx = m, .memory_bytes = m->bytes
-	};
+	return (struct uni_ring_source){ .read = uni_tmem_read,
+		.ctx = m,
+		.memory_bytes = m->bytes,
+		.counter_hz = m->counter_hz };
 }
 
 /* Checks whether 16 bytes that look like a head are a whole one. */

@@ -37,6 +37,7 @@ struct hv {
 	uint8_t reason;
 	uint8_t uuid[16];
 	uint64_t never_started, blocked; /* masks of vCPUs */
+	uint32_t tsc_khz;
 	uint8_t ctx[HV_VCPUS][HV_CTX];
 	int ram_fd;
 	uint8_t *ram;
@@ -141,6 +142,9 @@ static inline int hv_domctl(struct uni_xen_domctl *op)
 	case UNI_XEN_VCPU_INFO:
 		hv->nr_asked++;
 		op->u.vcpu_info.blocked = hv->blocked >> op->u.vcpu_info.vcpu & 1;
+		return 0;
+	case UNI_XEN_TSC_INFO:
+		op->u.tsc.khz = hv->tsc_khz;
 		return 0;
 	case UNI_XEN_ADDRESS_SIZE:
 		op->u.address_size = 64;

@@ -80,11 +80,33 @@ static void lies_apart(void **state)
 	assert_int_equal(open_rings(0), 0);
 }
 
+/* A guest that does not know its counter's rate has it from its hypervisor. */
+static void rate_of_the_hypervisor(void **state)
+{
+	const struct {
+		uint64_t says, told, hz;
+	} row[] = { { 0, 0, 0 }, { 0, 2600000000, 2600000000 }, { 1000000, 2600000000, 1000000 } };
+	struct uni_err err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const struct uni_ring_source source = { .read = read_self,
+			.counter_hz = row[i].told };
+		struct uni_ring *r = NULL;
+
+		head.tsc_hz = row[i].says;
+		assert_int_equal(uni_ring_open(&source, (uint64_t)&head, &r, &err), 0);
+		assert_int_equal(uni_ring_info(r)->tsc_hz, row[i].hz);
+		uni_ring_close(r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(fits_memory, state_rings),
 		cmocka_unit_test_setup(lies_apart, state_rings),
+		cmocka_unit_test_setup(rate_of_the_hypervisor, state_rings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -226,6 +226,23 @@ static void reads_large_pages(void **state)
 	uni_target_detach(t);
 }
 
+/* tsc_mode=native: Xen says 0. */
+static void tells_the_rate(void **state)
+{
+	struct uni_target_info info;
+
+	for (uint32_t khz = 0; khz <= 2600000; khz += 1300000) {
+		struct uni_target *t;
+
+		make_guest(true);
+		hv->tsc_khz = khz;
+		t = attached("xen:dom=7,pause=no");
+		t->ops->info(t, &info);
+		assert_int_equal(info.counter_hz, UINT64_C(1000) * khz);
+		uni_target_detach(t);
+	}
+}
+
 static void knows_who_waits(void **state)
 {
 	struct uni_regs regs[HV_VCPUS];
@@ -571,6 +588,7 @@ int main(void)
 		TEST(reads_pv),
 		TEST(reads_pvh),
 		TEST(reads_large_pages),
+		TEST(tells_the_rate),
 		TEST(knows_who_waits),
 		TEST(asks_where_it_may_wait),
 		TEST(never_pauses),

@@ -21,6 +21,7 @@ enum uni_xen_domctl_cmd { /* XEN_DOMCTL_* */
 	UNI_XEN_VCPU_CONTEXT = 13,
 	UNI_XEN_VCPU_INFO = 14,
 	UNI_XEN_ADDRESS_SIZE = 36, /* of a PV domain */
+	UNI_XEN_TSC_INFO = 59,	   /* x86 */
 };
 
 enum uni_xen_info_flags { /* XEN_DOMINF_* */
@@ -68,6 +69,12 @@ struct uni_xen_abi_vcpu_info {
 	uint32_t cpu;
 };
 
+/* struct xen_domctl_tsc_info */
+struct uni_xen_abi_tsc {
+	uint32_t mode, khz, incarnation, pad;
+	uint64_t elapsed_ns;
+};
+
 /* struct xen_domctl: its union has 128 bytes */
 struct uni_xen_domctl {
 	uint32_t cmd, interface_version;
@@ -77,6 +84,7 @@ struct uni_xen_domctl {
 		struct uni_xen_abi_info info;
 		struct uni_xen_abi_vcpu vcpu;
 		struct uni_xen_abi_vcpu_info vcpu_info;
+		struct uni_xen_abi_tsc tsc;
 		uint32_t address_size;
 		uint8_t bytes[256]; /* more than any release has */
 	} u;

@@ -259,6 +259,14 @@ int uni_xen_call_width(struct uni_xen_call *x, uint32_t domid, unsigned *ret)
 	return code_of(rc);
 }
 
+uint64_t uni_xen_call_tsc_hz(struct uni_xen_call *x, uint32_t domid)
+{
+	struct uni_xen_domctl *op = prepare_domctl(x, SINGLE, UNI_XEN_TSC_INFO, domid);
+
+	op->u.tsc = (struct uni_xen_abi_tsc){ 0 };
+	return do_single(x) == 0 ? UINT64_C(1000) * op->u.tsc.khz : 0;
+}
+
 int uni_xen_call_blocked(struct uni_xen_call *x, uint32_t domid, uint32_t vcpu, bool *ret)
 {
 	struct uni_xen_domctl *op = prepare_domctl(x, SINGLE, UNI_XEN_VCPU_INFO, domid);

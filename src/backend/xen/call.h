@@ -49,6 +49,9 @@ int uni_xen_call_unpause(struct uni_xen_call *x, uint32_t domid);
 /* The bits of an address in a PV domain. */
 int uni_xen_call_width(struct uni_xen_call *x, uint32_t domid, unsigned *ret);
 
+/* The rate of the domain's time stamp counter; 0: Xen does not tell (tsc_mode=native, arm64). */
+uint64_t uni_xen_call_tsc_hz(struct uni_xen_call *x, uint32_t domid);
+
 /* Does the vCPU wait for an event? */
 int uni_xen_call_blocked(struct uni_xen_call *x, uint32_t domid, uint32_t vcpu, bool *ret);
 
