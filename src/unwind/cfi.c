@@ -293,6 +293,7 @@ static int step_cfi(void *ctx, struct uni_as *as, struct uni_regs *regs, struct 
 		return -UNI_ENOTSUP;
 	if (rc != 0) {
 		st->stop = stop_of(rc);
+		st->elsewhere = f.rule->cfa.how == UNI_CFI_IS_EXPR;
 		return 1;
 	}
 	pc = u->arch->strip(regs, pc);

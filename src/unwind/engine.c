@@ -180,7 +180,8 @@ static int step_walk(struct walk *w)
 		if (rc == 0)
 			step_back(w, &callee);
 		stop = rc == 0 ? UNI_STOP_LOOP : w->st.stop;
-		if (!is_broken(stop))
+		/* A scan of this stack could not find a caller on another one. */
+		if (!is_broken(stop) || (rc != 0 && w->st.elsewhere))
 			break;
 	}
 	w->st.stop =

@@ -25,7 +25,7 @@ struct uni_step {
 	uint64_t callee;    /* in: an address of the function that this frame called; 0: none */
 	bool exact;	    /* out: the caller's pc is an interrupted pc, too */
 	bool guess;	    /* out: the caller was guessed */
-	bool elsewhere;	    /* out: the caller may be on another stack */
+	bool elsewhere;	    /* out: the caller may be on another stack, also if it is not found */
 	enum uni_stop stop; /* out, when the chain ends here */
 };
 

@@ -303,8 +303,7 @@ static void expressions_in_rules(void **state)
 	word(&f, 56, b);
 	unwind(&f, FN(BY_EXPR));
 	expect(&f, UNI_STOP_ROOT, 2, FN(BY_EXPR), EXACT, b, 0);
-	uni_regs_set(&f.regs, UNI_X86_RBP, 8); /* no such address */
-	assert_int_equal(uni_unwinder_use(&f.u, "cfi,fp", NULL), 0);
+	uni_regs_set(&f.regs, UNI_X86_RBP, 8); /* no such address: b on this stack is no caller */
 	unwind(&f, FN(BY_EXPR));
 	expect(&f, UNI_STOP_FAULT, 1, FN(BY_EXPR), EXACT);
 	close_fixture(&f);
