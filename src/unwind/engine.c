@@ -8,6 +8,9 @@
 #define FALLS_MAX 256 /* switches to a lower stack within one chain */
 #define GAPS_MAX  ((UNI_CHAIN_DEPTH - UNI_CHAIN_MAX) / UNI_CHAIN_OUTER)
 
+#define PERIOD_MAX 32	      /* calls from a recursive function to itself */
+#define LEAP_MAX   (1u << 24) /* rounds of a recursion */
+
 struct walk {
 	const struct uni_unwinder *u;
 	struct uni_as *as;
@@ -17,6 +20,7 @@ struct walk {
 	unsigned falls;		   /* so often a caller was on a lower stack */
 	uint64_t fall_sp, fall_pc; /* such a caller */
 	unsigned gaps;		   /* so often frames were left out */
+	unsigned since;		   /* frames since frames were left out without a look at each */
 	bool guessed;		   /* and then all later frames are guesses, too */
 };
 
@@ -270,10 +274,125 @@ static bool make_room(struct walk *w, uint16_t max)
 	return true;
 }
 
+/* So many frames and bytes of stack are one round of a recursion. */
+struct round {
+	unsigned frames;
+	uint64_t bytes;
+	struct uni_regs regs[2]; /* a round's begin and its end */
+};
+
+/* Is frame i the same as a round before, so many bytes higher? */
+static bool is_repeated(const struct uni_chain *c, unsigned i, const struct round *r)
+{
+	unsigned before = i - r->frames;
+
+	return c->pc[i] == c->pc[before] && c->sp[i] - c->sp[before] == r->bytes &&
+	       c->flags[i] == 0;
+}
+
+/* Do the outermost frames repeat with this number of frames? */
+static bool is_round(const struct uni_chain *c, struct round *r, unsigned frames)
+{
+	unsigned last = c->nr - 1u;
+
+	r->frames = frames;
+	r->bytes = c->sp[last] - c->sp[last - frames];
+	if (r->bytes - 1 >= UINT32_MAX || c->sp[last - frames] == 0)
+		return false;
+	for (unsigned i = 0; i < UNI_CHAIN_OUTER - frames; i++) {
+		if (!is_repeated(c, last - i, r))
+			return false;
+	}
+	return true;
+}
+
+/* From regs, one round of steps must meet the same frames again. Then regs are at its end. */
+static bool walk_round(const struct walk *from, const struct round *r, struct uni_regs *regs)
+{
+	const struct uni_chain *c = from->ret;
+	struct walk w = *from;
+
+	w.regs = *regs;
+	for (unsigned i = 0; i < r->frames; i++) {
+		uint64_t sp = w.regs.sp;
+		unsigned at = c->nr - r->frames + i, before = at - 1;
+
+		if (step_walk(&w) != 0 || w.guessed || w.st.exact ||
+			c->pc[at] != w.u->arch->strip(&w.regs, w.regs.pc) ||
+			w.regs.sp - sp != c->sp[at] - c->sp[before])
+			return false;
+	}
+	*regs = w.regs;
+	return true;
+}
+
+/* So many rounds further out. A register that grew by a round's bytes points into the stack. */
+static bool leap_rounds(
+	const struct walk *w, const struct round *r, uint64_t rounds, struct uni_regs *ret)
+{
+	uint64_t add = r->bytes * rounds;
+
+	*ret = r->regs[1];
+	for (unsigned i = 0; i < UNI_REG_MAX; i++) {
+		uint64_t grew = ret->r[i] - r->regs[0].r[i];
+
+		if (grew == r->bytes)
+			ret->r[i] += add;
+		else if (grew != 0)
+			ret->valid &= ~(1ull << i);
+	}
+	ret->sp += add;
+	uni_regs_set(ret, w->u->arch->sp_reg, ret->sp);
+	uni_regs_set(ret, w->u->arch->pc_reg, ret->pc);
+	return walk_round(w, r, ret);
+}
+
+/*
+ * Leaves out rounds of a recursion without a look at each: twice as far as long as the stack looks
+ * the same there, then halves. The last frames are left to be walked.
+ */
+static void leap_recursion(struct walk *w)
+{
+	uint64_t good = 0, bad = 1;
+	struct uni_regs regs;
+	struct round r;
+	unsigned n = 1;
+
+	while (n <= PERIOD_MAX && !is_round(w->ret, &r, n))
+		n++;
+	if (n > PERIOD_MAX || w->guessed)
+		return;
+	r.regs[0] = r.regs[1] = w->regs;
+	if (!walk_round(w, &r, &r.regs[1]))
+		return;
+	while (bad <= LEAP_MAX && leap_rounds(w, &r, bad, &regs)) {
+		good = bad;
+		bad *= 2;
+	}
+	while (bad - good > 1) {
+		uint64_t mid = good + (bad - good) / 2;
+
+		if (leap_rounds(w, &r, mid, &regs))
+			good = mid;
+		else
+			bad = mid;
+	}
+	n = UNI_CHAIN_OUTER / r.frames + 1;
+	if (good > n && leap_rounds(w, &r, good - n, &regs)) {
+		w->regs = regs;
+		w->since = 0;
+	}
+}
+
 void uni_unwind_go(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs,
 	struct uni_chain *ret)
 {
-	struct walk w = { .u = u, .as = as, .ret = ret, .regs = *regs, .st.exact = true };
+	struct walk w = { .u = u,
+		.as = as,
+		.ret = ret,
+		.regs = *regs,
+		.st.exact = true,
+		.since = UNI_CHAIN_OUTER };
 	uint16_t max = u->max_frames;
 
 	if (max == 0 || max > UNI_CHAIN_MAX)
@@ -281,7 +400,10 @@ void uni_unwind_go(const struct uni_unwinder *u, struct uni_as *as, const struct
 	if (!start_chain(&w))
 		return;
 	for (;;) {
+		uint16_t before = ret->nr;
+
 		run_stepper(&w, max);
+		w.since += ret->nr - before;
 		if (step_walk(&w) != 0)
 			break;
 		if (!make_room(&w, max)) {
@@ -289,9 +411,12 @@ void uni_unwind_go(const struct uni_unwinder *u, struct uni_as *as, const struct
 			break;
 		}
 		append_frame(&w);
+		w.since++;
+		if (w.gaps != 0 && ret->nr == UNI_CHAIN_INNER + UNI_CHAIN_OUTER + 1)
+			leap_recursion(&w);
 	}
 	if (w.gaps != 0 && ret->nr > UNI_CHAIN_INNER + UNI_CHAIN_OUTER)
-		drop_frames(ret, UNI_CHAIN_OUTER);
+		drop_frames(ret, uni_min(w.since, (unsigned)UNI_CHAIN_OUTER));
 	ret->stop = (uint8_t)w.st.stop;
 	ret->top_sp = w.regs.sp;
 }

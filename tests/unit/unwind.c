@@ -411,13 +411,6 @@ static void deep_chains_stop(void **state)
 		assert_int_equal(f.chain.stop, UNI_STOP_LIMIT);
 		close_fixture(&f);
 	}
-	open_fixture(&f);
-	for (unsigned i = 0; i < UNI_CHAIN_DEPTH; i++)
-		put_frame(&f, STACK + i * 32, STACK + (i + 1) * 32, in_caller);
-	unwind(&f, fn(FRAMED) + 0x50, STACK, STACK);
-	assert_int_equal(f.chain.stop, UNI_STOP_LIMIT);
-	assert_int_equal(f.chain.nr, UNI_CHAIN_INNER + UNI_CHAIN_OUTER);
-	close_fixture(&f);
 	open_with(&f, &small);
 	for (unsigned i = 0; i < 100; i++)
 		put_frame(&f, STACK + i * 0x1000, STACK + (i + 1) * 0x1000, in_caller);
@@ -425,6 +418,45 @@ static void deep_chains_stop(void **state)
 	assert_int_equal(f.chain.stop, UNI_STOP_BUDGET);
 	assert_in_range(f.chain.nr, 2, 3);
 	close_fixture(&f);
+}
+
+/* Frame i has 16 bytes, 32 if bit i % period of `large` is set, 48 if one of `odd` in the middle.
+ */
+static uint8_t deep_stop(unsigned depth, unsigned period, uint64_t large, unsigned odd)
+{
+	uint64_t fp = STACK, next;
+	struct fixture f;
+	const struct uni_chain *c = &f.chain;
+
+	open_fixture(&f);
+	for (unsigned i = 0; i < depth; i++, fp = next) {
+		next = fp + ((large >> i % period & 1) != 0 ? 32 : 16);
+		if (i - depth / 2 < odd)
+			next = fp + 48;
+		put_frame(&f, fp, i + 1 < depth ? next : 0, in_caller);
+	}
+	unwind(&f, fn(FRAMED) + 0x50, STACK, STACK);
+	assert_int_equal(c->nr, UNI_CHAIN_INNER + UNI_CHAIN_OUTER);
+	for (unsigned i = 1; i < c->nr; i++) {
+		uint64_t rose = c->sp[i] - c->sp[i - 1];
+
+		assert_true(c->pc[i] == in_caller);
+		assert_true(c->flags[i] == UNI_FRAME_GAP ? i == UNI_CHAIN_INNER : rose <= 48);
+	}
+	assert_true(c->stop != UNI_STOP_ROOT || fp - c->sp[c->nr - 1] < 48);
+	close_fixture(&f);
+	return f.chain.stop;
+}
+
+/* A recursion has its root, however deep it is. Other chains end after so many frames. */
+static void recursion_has_its_root(void **state)
+{
+	assert_int_equal(deep_stop(4 * UNI_CHAIN_DEPTH, 1, 0, 0), UNI_STOP_ROOT);
+	assert_int_equal(deep_stop(4 * UNI_CHAIN_DEPTH, 3, 2, 0), UNI_STOP_ROOT);
+	assert_int_equal(deep_stop(4 * UNI_CHAIN_DEPTH, 31, 1ull << 30, 0), UNI_STOP_ROOT);
+	assert_int_equal(deep_stop(4 * UNI_CHAIN_DEPTH, 1, 0, 1), UNI_STOP_ROOT);
+	assert_int_equal(deep_stop(4 * UNI_CHAIN_DEPTH, 1, 0, 300), UNI_STOP_ROOT);
+	assert_int_equal(deep_stop(4 * UNI_CHAIN_DEPTH, 63, 0x5a5a5a5a12345678, 0), UNI_STOP_LIMIT);
 }
 
 static void missing_registers(void **state)
@@ -557,6 +589,7 @@ int main(void)
 		cmocka_unit_test(shrink_wrapped_function),
 		cmocka_unit_test(hostile_chains_end),
 		cmocka_unit_test(deep_chains_stop),
+		cmocka_unit_test(recursion_has_its_root),
 		cmocka_unit_test(missing_registers),
 		cmocka_unit_test(return_addresses_are_code),
 		cmocka_unit_test(steppers_are_tried_in_order),
