@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "arch/cfi.h"
 
+#include <elf.h>
+
+#include "arch/arch.h"
+
 const struct uni_cfi_rule *uni_cfi_find(const struct uni_cfi_table *t, uint64_t pc)
 {
 	uint64_t off = pc - t->base;
@@ -43,4 +47,15 @@ bool uni_cfi_switches(const struct uni_cfi_table *t, unsigned sp_reg)
 			return true;
 	}
 	return false;
+}
+
+bool uni_cfi_returns(
+	const struct uni_arch *a, const struct uni_cfi_rule *r, const struct uni_cfi_val *other)
+{
+	bool sp_loaded = false;
+
+	for (unsigned i = 0; i < r->nr_other; i++)
+		sp_loaded |= other[i].of == a->sp_reg;
+	return a->elf_machine == EM_X86_64 && !sp_loaded && r->ra.how == UNI_CFI_AT_CFA &&
+	       r->ra.arg == -a->word;
 }

@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct uni_arch;
+
 enum uni_cfi_how {
 	UNI_CFI_UNDEF,	 /* lost; as a return address: this frame is the outermost one */
 	UNI_CFI_SAME,	 /* where it was: the function has not touched it */
@@ -123,6 +125,13 @@ struct uni_cfi_table {
  * have aligned its stack, as OpenSSL's does.)
  */
 bool uni_cfi_switches(const struct uni_cfi_table *t, unsigned sp_reg);
+/*
+ * x86_64: does a function with this rule end by `ret`? Then it was called, also if it is marked as
+ * a handler of interrupts. OCaml 5 marks functions that switch stacks so, to keep debuggers from
+ * comparing stack pointers. A handler ends by `iret`, which loads the stack pointer.
+ */
+bool uni_cfi_returns(
+	const struct uni_arch *a, const struct uni_cfi_rule *r, const struct uni_cfi_val *other);
 
 /* The rule for the instruction at pc; NULL if nothing is known of it. */
 const struct uni_cfi_rule *uni_cfi_find(const struct uni_cfi_table *t, uint64_t pc);

@@ -141,7 +141,6 @@ static bool make_draft(struct uni_cfi_builder *b, const struct uni_cfi_state *s,
 	d->rule.cfa = s->cfa;
 	d->rule.fp = reg_rule(a, s, a->fp_reg);
 	d->rule.fp.of = 0;
-	d->rule.flags = cie->signal ? UNI_CFI_SIGNAL : 0;
 	/* The caller's sp is the CFA, unless there is another rule for it. */
 	if (sp.how != UNI_CFI_NONE && (sp.how != UNI_CFI_IS_CFA || sp.arg != 0)) {
 		sp.of = a->sp_reg;
@@ -153,6 +152,8 @@ static bool make_draft(struct uni_cfi_builder *b, const struct uni_cfi_state *s,
 		if (v.how != UNI_CFI_SAME)
 			d->other[d->rule.nr_other++] = v;
 	}
+	if (cie->signal && !uni_cfi_returns(a, &d->rule, d->other))
+		d->rule.flags = UNI_CFI_SIGNAL;
 	note_use(b, &d->rule.cfa);
 	note_use(b, &d->rule.ra);
 	note_use(b, &d->rule.fp);

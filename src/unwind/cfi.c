@@ -258,25 +258,11 @@ static void find_rule(struct frame *f, uint64_t pc)
 	}
 }
 
-/*
- * Does a function call what is marked as a handler of interrupts? OCaml 5 marks its own so, to keep
- * debuggers from comparing stack pointers.
- */
-static bool is_called(
-	const struct frame *f, uint64_t ret_addr, const struct uni_step *st, uint64_t callee)
-{
-	const struct uni_func_hint *h = uni_hints_find(f->u->hints, st->leaf ? callee : callee - 1);
-	uint64_t target;
-
-	return h != NULL && uni_unwind_after_call(f->u, f->as, ret_addr, &target) &&
-	       target == h->start;
-}
-
 static int step_cfi(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st)
 {
 	const struct uni_unwinder *u = ctx;
 	struct frame f = { .u = u, .as = as, .regs = regs };
-	uint64_t pc, callee = regs->pc;
+	uint64_t pc;
 	int rc;
 
 	/* A return address may be the first byte after a function that never returns. */
@@ -305,7 +291,6 @@ static int step_cfi(void *ctx, struct uni_as *as, struct uni_regs *regs, struct 
 	 * pointer says where the caller's stack is. */
 	st->elsewhere =
 		st->exact || f.rule->cfa.how != UNI_CFI_REG || f.rule->cfa.reg != u->arch->sp_reg;
-	st->exact = st->exact && !is_called(&f, pc, st, callee);
 	return 0;
 }
 

@@ -113,6 +113,7 @@ static void compare(struct oracle *o, uint64_t pc, Dwarf_Frame *f, int ra, bool 
 		(void)differ(o, pc, "no rule", 0, 1);
 		return;
 	}
+	is_signal = is_signal && !uni_cfi_returns(o->arch, r, o->t->other + r->other);
 	if (((r->flags & UNI_CFI_SIGNAL) != 0) != is_signal)
 		(void)differ(o, pc, "signal frame", !is_signal, is_signal);
 	/* An entry point: we say that nobody called it. */

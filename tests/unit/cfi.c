@@ -314,8 +314,10 @@ static void registers_that_are_needed(void **state)
 
 	FDE(&s, first, CODE, 0x40, "\x45\x0c\x0a\x00\x49\x0f\x03\x76\x78\x06");
 	FDE(&s, interrupt, CODE + 0x100, 0x40, "\x05\x0a\x05\x05\x03\x06\x05\x07\x02");
+	FDE(&s, interrupt, CODE + 0x140, 0x40, "\x00"); /* returns as any other: OCaml 5 */
 	c = compile(&s);
 	expect_cfa(c, 5, UNI_X86_R10, 0);
+	assert_int_equal(at(c, 0x140)->flags, 0);
 	r = at(c, 14);
 	assert_int_equal(r->cfa.how, UNI_CFI_IS_EXPR);
 	assert_int_equal(c->table.op[r->cfa.arg].opcode, UNI_CFI_OP_REG);

@@ -255,28 +255,6 @@ static void caller_on_a_lower_stack(void **state)
 	close_fixture(&f);
 }
 
-/* Rows of a handler of interrupts, in a function that is called (OCaml 5's caml_c_call). */
-static void called_like_a_handler(void **state)
-{
-	struct fixture f;
-	uint64_t a, b;
-
-	open_fixture(&f);
-	a = ret_into(&f, BY_SP, SIGNAL);
-	b = ret_into(&f, OUTER, BY_SP);
-	word(&f, 0, a);
-	word(&f, 24, STACK + 128);
-	word(&f, 128 + 24, b);
-	unwind(&f, FN(SIGNAL) + 1);
-	expect(&f, UNI_STOP_ROOT, 3, FN(SIGNAL) + 1, EXACT, a, 0, b, 0);
-	/* A call of something else may have been interrupted before it did anything. */
-	a = ret_into(&f, BY_SP, BY_FP);
-	word(&f, 0, a);
-	unwind(&f, FN(SIGNAL) + 1);
-	expect(&f, UNI_STOP_ROOT, 3, FN(SIGNAL) + 1, EXACT, a, EXACT, b, 0);
-	close_fixture(&f);
-}
-
 static void interrupts_for_ever(void **state)
 {
 	struct fixture f;
@@ -568,7 +546,6 @@ int main(void)
 		cmocka_unit_test(by_rows),
 		cmocka_unit_test(interrupted),
 		cmocka_unit_test(caller_on_a_lower_stack),
-		cmocka_unit_test(called_like_a_handler),
 		cmocka_unit_test(interrupts_for_ever),
 		cmocka_unit_test(expressions_in_rules),
 		cmocka_unit_test(mixed_chain),

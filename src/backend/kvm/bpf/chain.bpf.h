@@ -178,8 +178,7 @@ __noinline int uni_cfi_frame(const struct uni_bpf_guest *g, struct uni_bpf_scrat
 		return UNI_CFI_ENDED;
 	if (!uni_push_frame(g, s, ret_addr))
 		return UNI_CFI_ENDED;
-	/* A function that is called may be marked as a handler of interrupts (unwind/cfi.c). */
-	if (c->interrupted && !uni_returns_from(g, s->guest, ret_addr, s->callee))
+	if (c->interrupted)
 		uni_note_exact(s);
 	s->sp = word;
 	uni_cfi_saved(g, s, c);
