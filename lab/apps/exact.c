@@ -3,45 +3,22 @@
  * For exact counts: functions with known numbers of calls and of instructions, and code that is
  * hard to count. Each comes once: fib(fib=20) is 2 fib(21) - 1 calls, Ackermann's function of (2,
  * 9), a call graph by chance (rounds=200, its calls are printed). Tail calls, a longjmp through
- * eight frames, a first instruction that takes a page fault, a loop that reads a device's memory.
+ * eight frames, and one to a frame of the same function. A first instruction that takes a page
+ * fault, a loop that reads a device's memory.
  */
 #include "lab.h"
-#include "cpu.h"
+#include "exact_arch.h"
 #include "exact_work.h"
-
-#define PAGE_VA 0xffffffffc0003000
 
 const char lab_app_name[] = "exact";
 
-void exact_touch(volatile void *p);			/* 2 instructions, the first one faults */
-void exact_device(volatile void *p, uint64_t turns);	/* 3 instructions a turn, and 1 */
-void exact_split(uint64_t turns);			/* 5 instructions a turn, and 2 */
-void exact_tail_a(uint64_t n);				/* 3 instructions, the last time 3 */
-void exact_tail_b(uint64_t n);				/* the same, by turns */
-uint64_t exact_catch(void (*fn)(uint64_t), uint64_t n); /* returns once somebody throws */
-void exact_throw(void);
-void exact_page_fault(void);
-void exact_map(void);
-
-static uint64_t *page_entry;
-static uint64_t page_value;
-
-/* By the page fault's handler. */
-void exact_map(void)
-{
-	lab_pte_set(page_entry, page_value);
-}
-
 LAB_FUNC static void fault_often(uint64_t times)
 {
-	lab_map(PAGE_VA, (uint64_t)lab_page_alloc(1), PTE_WRITE | PTE_NX, 12);
-	page_entry = lab_map_entry(PAGE_VA, 12);
-	page_value = *page_entry;
-	lab_set_gate(14, exact_page_fault, 1);
+	volatile void *page = exact_page_prepare();
+
 	for (uint64_t i = 0; i < times; i++) {
-		lab_pte_set(page_entry, 0);
-		lab_tlb_flush(PAGE_VA);
-		exact_touch((volatile void *)PAGE_VA);
+		exact_page_hide();
+		exact_touch(page);
 	}
 }
 
@@ -79,9 +56,10 @@ LAB_FUNC void app_main(void)
 	for (unsigned i = 0; i < EXACT_NODES; i++)
 		lab_printf("exact: node_%u %lu\n", i, exact_calls[i]);
 	exact_tail_a(1000);
-	exact_split(1000);
+	exact_more();
 	throw_often(100);
+	exact_bounce(7);
 	fault_often(lab_arg("faults", 1000));
-	exact_device((volatile void *)(LAB_APIC + 0x20), lab_arg("turns", 10000));
+	exact_device(exact_register(), lab_arg("turns", 10000));
 	lab_printf("exact: done\n");
 }

@@ -17,6 +17,7 @@ judge() {
 counted() {
 	name=$1 elf=$2 append=$3
 	shift 3
+	rm -rf "$T/$name.uniscope"
 	timeout 120 "$U" run --exact --append "$append" -d 100 -o "$T/$name.uniscope" "$elf" "$@" \
 		>"$T/out" 2>&1 && "$U" report --no-inline --json "$T/$name.uniscope" >"$T/$name.json"
 }
@@ -24,7 +25,6 @@ counted() {
 known() { # VARIANT OPTION...
 	elf=$BUILD/lab/exact-$1.elf
 	shift
-	rm -rf "$T/k.uniscope"
 	counted k "$elf" rounds=2 "$@" || {
 		cat "$T/out"
 		return 1
@@ -81,7 +81,6 @@ shows_both() {
 # Samples under TCG are of the block that ran, also where that ended in a return or a call.
 by_block() { # VARIANT
 	elf=$BUILD/lab/blocks-$1.elf
-	rm -rf "$T/blocks.uniscope"
 	case $1 in
 	aarch64/*) elf=$BUILD/lab/aarch64/blocks-${1#*/}.elf && set -- quarters "$T/s.json" ;;
 	*) set -- blocks "$T/blocks.json" "$T/s.json" && counted blocks "$elf" rounds=20 || return 1 ;;
@@ -105,7 +104,6 @@ by_block() { # VARIANT
 basic_blocks() { # WAY IMAGE FUNCTION APPEND
 	way=$1 elf=$2 function=$3 append=$4 rate=99
 	[ "$way" != tcg ] || rate=29
-	rm -rf "$T/c.uniscope"
 	counted c "$elf" "rounds=20 $append" --exact=counts || {
 		cat "$T/out"
 		return 1
@@ -126,7 +124,8 @@ basic_blocks() { # WAY IMAGE FUNCTION APPEND
 contexts() {
 	"$U" export --no-inline -f folded "$T/k.uniscope" >"$T/folded" || return 1
 	down='app_main;throw_often;exact_catch;dive;dive;dive;dive;dive;dive;dive;dive;exact_throw 400$'
-	for stack in "$down" 'app_main;throw_often;after_throw 100$' 'app_main;exact_tail_a 1500$' \
+	back='app_main;exact_bounce;exact_bounce;exact_bounce;exact_bounce;exact_note 1$'
+	for stack in "$down" "$back" 'app_main;throw_often;after_throw 100$' 'app_main;exact_tail_a 1500$' \
 		'app_main;exact_tail_b 1500$' \
 		'app_main;fault_often;exact_touch;exact_page_fault;exact_map [0-9]*$'; do
 		grep -q "$stack" "$T/folded" || {

@@ -67,6 +67,26 @@ function exact_throw
 	jmp *%rcx
 end exact_throw
 
+function exact_bounce
+	push %rbx
+	cmp $4, %rdi
+	jne 1f
+	mov %rsp, bounced(%rip)
+1:	test %rdi, %rdi
+	jz 2f
+	dec %rdi
+	call exact_bounce
+	jmp 3f
+2:	mov bounced(%rip), %rsp
+	call exact_note
+3:	pop %rbx
+	ret
+end exact_bounce
+
+function exact_note
+	ret
+end exact_note
+
 /* As a processor calls it: the error code lies on the stack. */
 function exact_page_fault
 	push %rax
@@ -107,4 +127,6 @@ end exact_split
 
 	.local saved
 	.comm saved, 8, 8
+	.local bounced
+	.comm bounced, 8, 8
 	.section .note.GNU-stack, "", @progbits
