@@ -171,7 +171,40 @@ static bool is_behind_call(const struct qemu_plugin_tb *tb)
 {
 	const uint8_t *code = qemu_plugin_insn_haddr(qemu_plugin_tb_get_insn(tb, 0));
 
-	return code == NULL || ((uintptr_t)code & 4095) < 7 || x86_64_is_behind_call(code);
+	return code == NULL || ((uintptr_t)code & 4095) < plugin.arch->call_bytes ||
+	       plugin.arch->is_behind_call(code);
+}
+
+/* The first store of the return address shows where the frame is. */
+static void find_save(struct block *b, const struct qemu_plugin_tb *tb)
+{
+	int64_t moved = 0; /* the stack pointer, since the function began */
+
+	for (uint32_t i = 0; i < b->nr_insns; i++) {
+		struct sp_access a;
+		uint8_t bytes[16];
+		size_t size = insn_bytes(qemu_plugin_tb_get_insn(tb, i), bytes);
+
+		if (plugin.arch->sp_access(bytes, size, &a) && a.saves_link) {
+			int64_t above = a.link + 8; /* at least */
+
+			if (b->is_start && -moved > above)
+				above = -moved;
+			b->saves = true;
+			b->saved = (int32_t)(above - a.offset);
+			return;
+		}
+		moved += a.moved + plugin.arch->sp_moved(bytes, size);
+	}
+}
+
+static uint8_t kind_of(const struct block *b, bool is_site)
+{
+	if (b->switches || b->is_mark)
+		return BLOCK_STEP;
+	if (b->is_start && plugin.arch->links)
+		return b->saves ? BLOCK_SAVE : BLOCK_LINK;
+	return b->is_start ? BLOCK_START : is_site ? BLOCK_SITE : BLOCK_STEP;
 }
 
 static void block_fill(struct block *b, const struct qemu_plugin_tb *tb, uint8_t *length)
@@ -189,20 +222,20 @@ static void block_fill(struct block *b, const struct qemu_plugin_tb *tb, uint8_t
 		size = insn_bytes(insn, bytes);
 		length[i] = (uint8_t)size;
 		b->last = qemu_plugin_insn_vaddr(insn);
-		b->switches = b->switches || x86_64_switches_stack(bytes, size);
+		b->switches = b->switches || plugin.arch->switches_stack(bytes, size);
 		b->may_stop = b->stops != 0;
-		if (x86_64_may_stop(bytes, size))
+		if (plugin.arch->may_stop(bytes, size))
 			b->stops |= UINT64_C(1) << (i < 63 ? i : 63);
 	}
 	b->end = b->last + size;
 	/* QEMU shows an instruction that goes on in the next page, and leaves it to a block of its
 	 * own. */
-	b->is_split = (b->last & 4095) > 4096 - 16;
+	b->is_split = !plugin.arch->links && (b->last & 4095) > 4096 - 16;
 	if (b->is_split) {
 		b->may_stop = true;
 		b->stops |= UINT64_C(1) << (b->nr_insns < 64 ? b->nr_insns - 1 : 63);
 	}
-	f = x86_64_flow(b->last, bytes, size);
+	f = plugin.arch->flow(b->last, bytes, size);
 	b->flow = (uint8_t)f.flow;
 	b->next = f.ends || f.flow != FLOW_ON ? NOWHERE : b->end;
 	b->target = f.flow == FLOW_ON ? f.target : NOWHERE;
@@ -210,15 +243,16 @@ static void block_fill(struct block *b, const struct qemu_plugin_tb *tb, uint8_t
 	b->function = functions_find(&plugin.functions, b->pc);
 	b->ours = b->function != 0;
 	b->is_start = b->ours && plugin.functions.known[b->function].start == b->pc;
+	b->is_entry = b->is_start || (plugin.arch->vector_bytes != 0 &&
+					     b->pc % plugin.arch->vector_bytes == 0 && !is_site);
 	b->is_handler = was_handler(b->pc);
 	b->is_step = is_branched_to(b->pc);
 	if (plugin.mode != UNI_EXACT_COUNTS)
 		block_add_steps(b);
 	b->is_mark = b->pc == plugin.begin_at || b->pc == plugin.end_at;
-	b->kind = b->switches || b->is_mark ? BLOCK_STEP
-		  : b->is_start		    ? BLOCK_START
-		  : is_site		    ? BLOCK_SITE
-					    : BLOCK_STEP;
+	if (plugin.arch->links)
+		find_save(b, tb);
+	b->kind = kind_of(b, is_site);
 	b->is_quiet = b->is_step && !b->is_start && !b->is_handler && !b->is_mark &&
 		      b->stops == 0 && !b->switches && f.flow == FLOW_ON && stays_inside(b) &&
 		      !is_site;
@@ -305,7 +339,7 @@ static void watch_end(struct qemu_plugin_insn *last)
 		qemu_plugin_register_vcpu_insn_exec_cb(last, block_ended, QEMU_CB_NO_REGS, NULL);
 }
 
-/* The first pop behind an instruction that loads the stack pointer shows its new value. */
+/* The first access behind an instruction that loads the stack pointer shows its new value. */
 static void watch_switch(const struct qemu_plugin_tb *tb)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
@@ -315,19 +349,50 @@ static void watch_switch(const struct qemu_plugin_tb *tb)
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 		uint8_t bytes[16];
 		size_t size = insn_bytes(insn, bytes);
+		struct sp_access a;
 
-		if (switched && x86_64_pops(bytes, size)) {
-			qemu_plugin_register_vcpu_mem_cb(
-				insn, stack_read, QEMU_CB_NO_REGS, QEMU_MEM_RW, NULL);
+		if (switched && plugin.arch->sp_access(bytes, size, &a)) {
+			qemu_plugin_register_vcpu_mem_cb(insn, stack_read, QEMU_CB_NO_REGS,
+				QEMU_MEM_RW, (void *)(intptr_t)a.offset);
 			return;
 		}
-		switched = switched || x86_64_switches_stack(bytes, size);
+		switched = switched || plugin.arch->switches_stack(bytes, size);
 	}
+}
+
+static void watch_save(const struct qemu_plugin_tb *tb, struct block *b)
+{
+	for (uint32_t i = 0; i < b->nr_insns; i++) {
+		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+		uint8_t bytes[16];
+		size_t size = insn_bytes(insn, bytes);
+		struct sp_access a;
+
+		if (plugin.arch->sp_access(bytes, size, &a) && a.saves_link) {
+			qemu_plugin_register_vcpu_mem_cb(
+				insn, save_callback(), QEMU_CB_NO_REGS, QEMU_MEM_RW, b);
+			return;
+		}
+	}
+}
+
+static void block_watch(struct qemu_plugin_tb *tb, struct block *b)
+{
+	struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, b->nr_insns - 1);
+
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, block_callback(b), QEMU_CB_NO_REGS, b);
+	watch_end(last);
+	if (b->saves)
+		watch_save(tb, b);
+	if (b->flow == FLOW_CALL && !plugin.arch->links)
+		qemu_plugin_register_vcpu_mem_cb(
+			last, call_pushed, QEMU_CB_NO_REGS, QEMU_MEM_RW, b);
+	if (b->switches)
+		watch_switch(tb);
 }
 
 void block_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
-	struct qemu_plugin_insn *last;
 	struct block *b;
 
 	(void)id;
@@ -353,12 +418,5 @@ void block_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 			tb, QEMU_INLINE_ADD_U64, &plugin.quiet, b->nr_insns);
 		return;
 	}
-	last = qemu_plugin_tb_get_insn(tb, b->nr_insns - 1);
-	qemu_plugin_register_vcpu_tb_exec_cb(tb, block_callback(b), QEMU_CB_NO_REGS, b);
-	watch_end(last);
-	if (b->flow == FLOW_CALL)
-		qemu_plugin_register_vcpu_mem_cb(
-			last, call_pushed, QEMU_CB_NO_REGS, QEMU_MEM_RW, b);
-	if (b->switches)
-		watch_switch(tb);
+	block_watch(tb, b);
 }

@@ -77,8 +77,10 @@ static void frames_leave(struct vcpu *v, uint64_t sp)
 	const struct stack *st = v->stack;
 	uint32_t nr = st->nr;
 
-	while (nr > 0 && !st->entry[nr - 1].is_interrupt && st->entry[nr - 1].sp <= sp)
-		nr--;
+	/* One that is not known goes with those that it has called. */
+	for (uint32_t i = nr; i > 0 && !st->entry[i - 1].is_interrupt && st->entry[i - 1].sp <= sp;
+		i--)
+		nr = st->entry[i - 1].sp != 0 ? i - 1 : nr;
 	frames_drop(v, nr);
 }
 

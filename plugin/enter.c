@@ -11,20 +11,25 @@ static inline void node_enter(struct vcpu *v, uint32_t node)
 	v->insns = &plugin.tree.out[node].insns;
 }
 
-/* A call whose push lies right below the last one on the same stack. */
-static inline __attribute__((always_inline)) bool call_fast(
-	struct vcpu *v, const struct block *p, const struct block *b, bool calls)
+/* On this stack, and right below the newest frame? */
+static inline bool is_below(struct stack *st, uint64_t sp)
 {
-	struct stack *st = v->stack;
-	uint64_t sp = v->push_sp;
-	struct entry *e = st->entry + st->nr;
+	const struct entry *e = st->entry + st->nr;
 
-	if (unlikely(b->pc != p->callee || !v->pushed || st->nr == 0 || st->nr == st->cap ||
-		     e[-1].is_interrupt || e[-1].sp - sp - 1 >= STACK_STEP))
+	if (unlikely(st->nr == 0 || st->nr == st->cap || e[-1].is_interrupt ||
+		     e[-1].sp - sp - 1 >= STACK_STEP))
 		return false;
 	if (sp < st->low)
 		st->low = sp;
-	v->pushed = false;
+	return true;
+}
+
+static inline __attribute__((always_inline)) void frame_push(
+	struct vcpu *v, const struct block *p, const struct block *b, uint64_t sp, bool calls)
+{
+	struct stack *st = v->stack;
+	struct entry *e = st->entry + st->nr;
+
 	e->ret = p->end;
 	e->sp = sp;
 	e->node = v->node;
@@ -36,6 +41,31 @@ static inline __attribute__((always_inline)) bool call_fast(
 	plugin.tree.out[v->node].calls++;
 	if (calls)
 		frame_show(v, b->function, b->pc);
+}
+
+/* A call whose push lies right below the last one on the same stack. */
+static inline __attribute__((always_inline)) bool call_fast(
+	struct vcpu *v, const struct block *p, const struct block *b, bool calls)
+{
+	struct stack *st = v->stack;
+	uint64_t sp = v->push_sp;
+
+	if (unlikely(b->pc != p->callee || !v->pushed || !is_below(st, sp)))
+		return false;
+	v->pushed = false;
+	frame_push(v, p, b, sp, calls);
+	return true;
+}
+
+/* A call of a function that stores no return address at its begin: its frame is not known. */
+static inline __attribute__((always_inline)) bool call_link(
+	struct vcpu *v, const struct block *p, const struct block *b, bool calls)
+{
+	struct stack *st = v->stack;
+
+	if (unlikely(b->pc != p->callee || st->nr == st->cap))
+		return false;
+	frame_push(v, p, b, 0, calls);
 	return true;
 }
 
@@ -73,6 +103,8 @@ static inline __attribute__((always_inline)) void block_follow(
 	if (likely((plain && b->from == p) ||
 		    (kind == BLOCK_START && plain && p->flow == FLOW_CALL &&
 			    call_fast(v, p, b, calls)) ||
+		    (kind == BLOCK_LINK && plain && p->flow == FLOW_CALL &&
+			    call_link(v, p, b, calls)) ||
 		    (kind == BLOCK_SITE && plain && p->flow == FLOW_RETURN &&
 			    return_fast(v, b, calls)))) {
 		v->go = ended + 1;
@@ -81,7 +113,57 @@ static inline __attribute__((always_inline)) void block_follow(
 			plugin.clock += b->nr_insns;
 		return;
 	}
+	if (kind == BLOCK_SAVE && plain && v->live && p->flow == FLOW_CALL && b->pc == p->callee) {
+		/* The function will store its return address in this block: see block_saves(). */
+		v->caller = p;
+		v->begun = ended + 1;
+		v->go = ODD;
+		*v->insns += b->nr_insns;
+		plugin.clock += b->nr_insns;
+		return;
+	}
 	block_slow(v, p, b, ended);
+}
+
+/* The return address is stored there. */
+static inline __attribute__((always_inline)) void block_saves(
+	struct vcpu *v, const struct block *b, uint64_t at, bool calls)
+{
+	uint64_t sp = at + (uint64_t)(int64_t)b->saved;
+
+	if (v->caller == NULL) {
+		frame_saw(v, sp);
+	} else if (!v->odd && !b->switches && is_below(v->stack, sp)) {
+		*v->insns -= b->nr_insns;
+		plugin.clock -= b->nr_insns;
+		frame_push(v, v->caller, b, sp, calls);
+		*v->insns += b->nr_insns;
+		plugin.clock += b->nr_insns;
+		v->caller = NULL;
+		v->go = v->begun;
+	} else {
+		call_follow(v, sp);
+	}
+}
+
+static void saves(unsigned index, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata)
+{
+	(void)info;
+	plugin_lock();
+	block_saves(&plugin.vcpu[index], udata, vaddr, plugin.mode == UNI_EXACT_TRACE);
+	plugin_unlock();
+}
+
+static void saves_one(unsigned index, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata)
+{
+	(void)index;
+	(void)info;
+	block_saves(&plugin.vcpu[0], udata, vaddr, plugin.mode == UNI_EXACT_TRACE);
+}
+
+qemu_mem_fn save_callback(void)
+{
+	return plugin.one_thread ? saves_one : saves;
 }
 
 static inline struct vcpu *vcpu_lock(unsigned index)
@@ -121,15 +203,19 @@ static inline struct vcpu *vcpu_lock(unsigned index)
 ENTRY(step, BLOCK_STEP)
 ENTRY(start, BLOCK_START)
 ENTRY(site, BLOCK_SITE)
+ENTRY(save, BLOCK_SAVE)
+ENTRY(link, BLOCK_LINK)
 #undef ENTRY
 
 qemu_vcpu_udata_fn block_callback(const struct block *b)
 {
-	static const qemu_vcpu_udata_fn all[2][2][3] = {
-		{ { enter_step, enter_start, enter_site },
-			{ enter_one_step, enter_one_start, enter_one_site } },
-		{ { record_step, record_start, record_site },
-			{ record_one_step, record_one_start, record_one_site } },
+	static const qemu_vcpu_udata_fn all[2][2][BLOCK_KINDS] = {
+		{ { enter_step, enter_start, enter_site, enter_save, enter_link },
+			{ enter_one_step, enter_one_start, enter_one_site, enter_one_save,
+				enter_one_link } },
+		{ { record_step, record_start, record_site, record_save, record_link },
+			{ record_one_step, record_one_start, record_one_site, record_one_save,
+				record_one_link } },
 	};
 
 	return all[plugin.mode == UNI_EXACT_TRACE][plugin.one_thread][b->kind];

@@ -45,9 +45,11 @@ void call_pushed(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void
 
 void stack_read(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata)
 {
+	struct vcpu *v = &plugin.vcpu[vcpu];
+
 	(void)info;
-	(void)udata;
-	plugin.vcpu[vcpu].new_sp = vaddr;
+	if (v->new_sp == 0)
+		v->new_sp = vaddr - (uint64_t)(intptr_t)udata;
 }
 
 uint32_t block_insn_at(const struct block *b, uint64_t pc)
@@ -88,7 +90,7 @@ void cut_count(struct vcpu *v, struct block *b, uint32_t insn)
 }
 
 /* Adds the instructions of quiet blocks to the current node. */
-static void quiet_flush(struct vcpu *v)
+void quiet_flush(struct vcpu *v)
 {
 	plugin.tree.out[v->node].insns += plugin.quiet - v->quiet;
 	v->quiet = plugin.quiet;
@@ -100,60 +102,33 @@ static uint32_t callee_of(const struct block *b)
 				: functions_called(&plugin.functions, &plugin.area, b->pc);
 }
 
-static void enter(struct vcpu *v, const struct block *b)
+void frame_enter(struct vcpu *v, const struct block *b)
 {
 	uint32_t function = callee_of(b);
 
 	v->node = tree_child(&plugin.tree, v->node, function);
-	if (b->is_start || !b->ours)
-		plugin.tree.out[v->node].calls++;
+	plugin.tree.out[v->node].calls++; /* also of a vector in a table that is one function */
 	if (plugin.mode == UNI_EXACT_TRACE)
 		frame_show(v, function, b->pc);
 }
 
-/* b begins a handler, or so it seems: once it goes back, that is sure. */
-static void interrupt_push(struct vcpu *v, struct block *p, struct block *b, bool cut)
+/* sp 0: not known, and then the stack is taken for the same one. */
+static void call(struct vcpu *v, const struct block *p, const struct block *b, uint64_t sp)
 {
-	struct entry *e = stack_push(v->stack);
-
-	if (e != NULL)
-		*e = (struct entry){ .node = v->node,
-			.is_interrupt = true,
-			.cut = cut,
-			.pushed = v->pushed,
-			.passed = v->passed,
-			.shown = v->stack->shown,
-			.sp = v->push_sp,
-			.prev = p,
-			.handler = b };
-	v->pushed = false;
-	enter(v, b);
-}
-
-static void interrupt(struct vcpu *v, struct block *p, struct block *b, bool cut)
-{
-	plugin.stat[UNI_EXACT_INTERRUPTS]++;
-	if (p->flow != FLOW_SYSCALL)
-		block_became_handler(b);
-	interrupt_push(v, p, b, cut);
-}
-
-static void call(struct vcpu *v, const struct block *p, const struct block *b)
-{
-	uint64_t sp = v->push_sp;
 	struct entry *e;
 	bool is_next;
 
 	v->pushed = false;
 	e = v->stack->nr != 0 ? &v->stack->entry[v->stack->nr - 1] : NULL;
 	/* The first call of a handler may be on whatever stack the hardware has chosen. */
-	is_next = e != NULL && e->is_interrupt
+	is_next = sp == 0 ? true
+		  : e != NULL && e->is_interrupt
 			  ? !v->odd
 			  : !v->odd && sp < (e != NULL ? e->sp : v->stack->high) &&
 				    (e == NULL || e->sp - sp <= STACK_STEP);
 	if (unlikely(!is_next))
 		stack_settle(v, p, sp);
-	if (sp < v->stack->low && v->stack->low - sp <= STACK_STEP)
+	if (sp != 0 && sp < v->stack->low && v->stack->low - sp <= STACK_STEP)
 		v->stack->low = sp;
 	e = stack_push(v->stack);
 	plugin.stat[UNI_EXACT_CALLS]++;
@@ -161,7 +136,35 @@ static void call(struct vcpu *v, const struct block *p, const struct block *b)
 		*e = (struct entry){
 			.ret = p->end, .sp = sp, .node = v->node, .shown = v->stack->shown
 		};
-	enter(v, b);
+	frame_enter(v, b);
+}
+
+/* The block that was called has been counted as its caller's. */
+void call_follow(struct vcpu *v, uint64_t sp)
+{
+	const struct block *p = v->caller, *b = v->prev;
+
+	v->caller = NULL;
+	*v->insns -= b->nr_insns;
+	plugin.clock -= b->nr_insns;
+	call(v, p, b, sp);
+	v->insns = &plugin.tree.out[v->node].insns;
+	*v->insns += b->nr_insns;
+	plugin.clock += b->nr_insns;
+	if (b->switches) {
+		v->switched = v->odd = true;
+		v->new_sp = 0;
+	}
+	v->go = v->odd ? ODD : v->begun;
+}
+
+void frame_saw(struct vcpu *v, uint64_t sp)
+{
+	struct stack *st = v->stack;
+	struct entry *e = st->nr != 0 ? &st->entry[st->nr - 1] : NULL;
+
+	if (e != NULL && !e->is_interrupt && e->sp == 0)
+		e->sp = sp;
 }
 
 static bool pop_expected(struct vcpu *v, uint64_t pc)
@@ -199,7 +202,7 @@ static void come_back(struct vcpu *v, struct block *p, struct block *b, bool res
 			v->node = 0;
 			plugin.stat[UNI_EXACT_TAIL_CALLS]++;
 			plugin.stat[UNI_EXACT_CALLS]++;
-			enter(v, b);
+			frame_enter(v, b);
 			return;
 		}
 	}
@@ -213,7 +216,7 @@ static void come_back(struct vcpu *v, struct block *p, struct block *b, bool res
 	if (b->ours && b->function == plugin.tree.node[v->node].function)
 		return;
 	plugin.stat[UNI_EXACT_UNMATCHED]++;
-	if (b->is_start && !resumed) {
+	if (b->is_entry && !resumed) {
 		interrupt_push(v, p, b, false);
 		return;
 	}
@@ -221,119 +224,7 @@ static void come_back(struct vcpu *v, struct block *p, struct block *b, bool res
 	frame_jump(v, b);
 }
 
-static void go_on(struct vcpu *v, struct block *p, struct block *b, bool resumed);
-
-/* Branches of one function lead from p to b, perhaps through quiet blocks. */
-static inline bool is_step(const struct block *p, const struct block *b)
-{
-	return b->is_step && b->function == p->function;
-}
-
-/* May what was interrupted go on there? */
-static bool goes_on_at(const struct entry *e, const struct block *b)
-{
-	const struct block *p = e->prev;
-	uint64_t pc = b->pc;
-
-	if (e->cut)
-		return block_insn_at(p, pc) != UINT32_MAX;
-	if (e->passed)
-		return b->function == p->function;
-	if (pc == p->last)
-		return true;
-	if (p->flow == FLOW_ON)
-		return pc == p->next || pc == p->target || is_step(p, b);
-	if (p->flow == FLOW_SYSCALL)
-		return pc == p->end;
-	return p->flow != FLOW_CALL || p->callee == NOWHERE || pc == p->callee;
-}
-
-/* Entry i is over, and so are those above it. */
-static struct entry interrupt_pop(struct vcpu *v, uint32_t i)
-{
-	struct entry e = v->stack->entry[i];
-
-	frames_drop(v, i + 1);
-	v->stack->nr = i;
-	frame_close(v, v->stack, e.shown);
-	v->node = e.node;
-	v->pushed = e.pushed;
-	v->passed = e.passed;
-	v->push_sp = e.sp;
-	plugin.stat[UNI_EXACT_RESUMED]++;
-	if (!e.handler->is_handler && e.prev->flow != FLOW_SYSCALL) {
-		block_became_handler(e.handler);
-		plugin.stat[UNI_EXACT_INTERRUPTS]++;
-		plugin.stat[UNI_EXACT_UNMATCHED]--;
-	}
-	return e;
-}
-
-static void resume(struct vcpu *v, struct block *b, uint32_t i)
-{
-	struct entry e = interrupt_pop(v, i);
-	uint32_t insn = UINT32_MAX;
-
-	if (e.cut)
-		insn = block_insn_at(e.prev, b->pc);
-	else if (!e.passed && b->pc == e.prev->last && b->pc != e.prev->target)
-		insn = e.prev->nr_insns - 1;
-	if (insn != UINT32_MAX) {
-		cut_count(v, e.prev, insn);
-		frame_move(v, b);
-	} else if (e.cut) {
-		plugin.stat[UNI_EXACT_UNKNOWN_CUTS]++;
-		frame_jump(v, b);
-	} else {
-		go_on(v, e.prev, b, true);
-	}
-}
-
-/* Quiet blocks ran where the interrupt went back to, before b did. */
-static bool go_back_unseen(struct vcpu *v, struct block *b)
-{
-	struct entry e;
-
-	if (v->switched)
-		stack_change(v);
-	for (uint32_t i = v->stack->nr; i-- > 0;) {
-		if (!v->stack->entry[i].is_interrupt)
-			continue;
-		e = interrupt_pop(v, i);
-		plugin.stat[UNI_EXACT_UNKNOWN_CUTS] += e.cut;
-		quiet_flush(v);
-		v->passed = true;
-		go_on(v, e.prev, b, false);
-		return true;
-	}
-	return false;
-}
-
-static void go_back(struct vcpu *v, struct block *b)
-{
-	struct stack *st;
-	uint32_t top = UINT32_MAX;
-
-	if (v->switched)
-		stack_change(v);
-	st = v->stack;
-	for (uint32_t i = st->nr; i-- > 0;) {
-		if (!st->entry[i].is_interrupt)
-			continue;
-		if (goes_on_at(&st->entry[i], b)) {
-			resume(v, b, i);
-			return;
-		}
-		if (top == UINT32_MAX)
-			top = i;
-	}
-	if (top != UINT32_MAX)
-		resume(v, b, top);
-	else
-		frame_jump(v, b);
-}
-
-static void go_on(struct vcpu *v, struct block *p, struct block *b, bool resumed)
+void go_on(struct vcpu *v, struct block *p, struct block *b, bool resumed)
 {
 	bool expected = true;
 
@@ -346,10 +237,12 @@ static void go_on(struct vcpu *v, struct block *p, struct block *b, bool resumed
 			frame_move(v, b);
 		break;
 	case FLOW_CALL:
-		expected = v->pushed &&
+		expected = (v->pushed || plugin.arch->links) &&
 			   (p->callee == NOWHERE ? resumed || !b->is_handler : b->pc == p->callee);
-		if (expected)
-			call(v, p, b);
+		if (expected && b->saves && b->is_start)
+			v->caller = p;
+		else if (expected)
+			call(v, p, b, plugin.arch->links ? 0 : v->push_sp);
 		break;
 	case FLOW_RETURN:
 		come_back(v, p, b, resumed);
@@ -360,6 +253,8 @@ static void go_on(struct vcpu *v, struct block *p, struct block *b, bool resumed
 			frame_jump(v, b);
 		break;
 	case FLOW_IRET:
+		if (!resumed && interrupt_again(v, b))
+			return;
 		if (v->passed && !resumed && go_back_unseen(v, b))
 			return;
 		expected = !b->is_handler;
@@ -391,7 +286,7 @@ static void begin(struct vcpu *v, const struct block *b)
 	v->node = 0;
 	plugin.stat[UNI_EXACT_CALLS]++;
 	plugin.stat[UNI_EXACT_TAIL_CALLS]++;
-	enter(v, b);
+	frame_enter(v, b);
 }
 
 static void follow(struct vcpu *v, struct block *p, struct block *b)
@@ -426,6 +321,8 @@ static void follow(struct vcpu *v, struct block *p, struct block *b)
 
 void block_slow(struct vcpu *v, struct block *p, struct block *b, uint64_t ended)
 {
+	if (v->caller != NULL) /* p has faulted before it could show its stack pointer */
+		call_follow(v, 0);
 	if (ended != (v->go != ODD ? v->go : v->begun))
 		v->cut = v->odd = true;
 	v->passed = plugin.quiet != v->quiet;
@@ -446,12 +343,12 @@ void block_slow(struct vcpu *v, struct block *p, struct block *b, uint64_t ended
 		quiet_flush(v);
 	v->passed = false;
 	v->insns = &plugin.tree.out[v->node].insns;
-	if (b->switches && v->live) {
+	if (b->switches && v->live && v->caller == NULL) {
 		v->switched = v->odd = true;
 		v->new_sp = 0;
 	}
 	v->begun = ended + 1;
-	v->go = v->odd ? ODD : v->begun;
+	v->go = v->odd || v->caller != NULL ? ODD : v->begun;
 	*v->insns += b->nr_insns;
 	plugin.clock += b->nr_insns;
 }
@@ -460,6 +357,10 @@ void follow_end(void)
 {
 	uint64_t open = 0;
 
+	for (uint32_t i = 0; i < VCPU_MAX; i++) {
+		if (plugin.vcpu[i].caller != NULL)
+			call_follow(&plugin.vcpu[i], 0);
+	}
 	if (plugin.quiet != plugin.vcpu[0].quiet)
 		quiet_flush(&plugin.vcpu[0]);
 	if (plugin.mode == UNI_EXACT_TRACE)

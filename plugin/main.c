@@ -7,8 +7,6 @@
 
 #include "plugin/plugin.h"
 
-#define EM_X86_64 62
-
 struct plugin plugin;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -121,6 +119,17 @@ static bool take_option(struct options *o, const char *arg)
 	return true;
 }
 
+static const struct arch *arch_of(const char *target)
+{
+	static const struct arch *const all[] = { &arch_x86_64, &arch_aarch64 };
+
+	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (strcmp(all[i]->target, target) == 0)
+			return all[i];
+	}
+	return NULL;
+}
+
 static int prepare(const struct options *o, const qemu_info_t *info)
 {
 	const char *out = o->out, *functions = o->functions, *why = "";
@@ -142,11 +151,11 @@ static int prepare(const struct options *o, const qemu_info_t *info)
 		return refuse(out, "out of memory, or the disk is full");
 	follow_init();
 	if (plugin.mode == UNI_EXACT_TRACE &&
-		calls_open(o->calls, EM_X86_64, (uint32_t)info->system.max_vcpus, !o->no_host_times,
-			&why) != 0)
+		calls_open(o->calls, plugin.arch->machine, (uint32_t)info->system.max_vcpus,
+			!o->no_host_times, &why) != 0)
 		return refuse(o->calls, why);
 	plugin.area.header->mode = plugin.mode;
-	plugin.area.header->machine = EM_X86_64;
+	plugin.area.header->machine = plugin.arch->machine;
 	plugin.area.header->nr_vcpus = (uint32_t)info->system.smp_vcpus;
 	plugin.area.header->state = UNI_EXACT_RUNS;
 	__atomic_store_n(&plugin.area.header->magic, UNI_EXACT_MAGIC, __ATOMIC_RELEASE);
@@ -171,8 +180,10 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
 		return refuse("options", "out=FILE and functions=FILE are needed");
 	if (plugin.mode == UNI_EXACT_TRACE && o.calls == NULL)
 		return refuse("options", "mode=calls needs calls=FILE");
-	if (!info->system_emulation || strcmp(info->target_name, "x86_64") != 0)
-		return refuse(info->target_name, "only guests of x86_64 can be followed");
+	plugin.arch = arch_of(info->target_name);
+	if (!info->system_emulation || plugin.arch == NULL)
+		return refuse(
+			info->target_name, "only guests of x86_64 and aarch64 can be followed");
 	if (info->system.max_vcpus > VCPU_MAX)
 		return refuse("-smp", "too many vCPUs");
 	if (prepare(&o, info) != 0)

@@ -58,7 +58,7 @@ static inline bool function_is_known(const struct functions *f, uint32_t functio
 	return function != 0 && function <= f->nr_known;
 }
 
-/* ---- x86_64.c: what an instruction does to the flow of control ---- */
+/* ---- x86_64.c, aarch64.c: what an instruction does to the flow of control ---- */
 
 enum flow {
 	FLOW_ON,      /* goes on behind it, or at its target */
@@ -75,11 +75,30 @@ struct flow_insn {
 	uint64_t target; /* NOWHERE: none, or not known */
 };
 
-struct flow_insn x86_64_flow(uint64_t pc, const uint8_t *bytes, size_t size);
-bool x86_64_switches_stack(const uint8_t *bytes, size_t size); /* loads the stack pointer */
-bool x86_64_may_stop(const uint8_t *bytes, size_t size);       /* fault, or reach a device */
-bool x86_64_is_behind_call(const uint8_t *end); /* a call may end there; reads 7 bytes before */
-bool x86_64_pops(const uint8_t *bytes, size_t size); /* reads at the stack pointer */
+/* An access to memory through the stack pointer. */
+struct sp_access {
+	int64_t offset;	 /* from the stack pointer before it to the accessed address */
+	int64_t moved;	 /* the stack pointer, by it */
+	int64_t link;	 /* as `offset`, of the return address that it stores */
+	bool saves_link; /* it does */
+};
+
+struct arch {
+	const char *target; /* QEMU's name for it */
+	uint32_t machine;
+	uint8_t call_bytes;   /* before a place that tell whether a call ends there */
+	uint8_t vector_bytes; /* of the code of an interrupt in a table; 0: there is no such table
+			       */
+	bool links; /* a call leaves where it returns to in a register, and pushes nothing */
+	struct flow_insn (*flow)(uint64_t pc, const uint8_t *bytes, size_t size);
+	bool (*switches_stack)(const uint8_t *bytes, size_t size); /* loads the stack pointer */
+	bool (*may_stop)(const uint8_t *bytes, size_t size);	   /* fault, or reach a device */
+	bool (*is_behind_call)(const uint8_t *end);		   /* a call may end there */
+	bool (*sp_access)(const uint8_t *bytes, size_t size, struct sp_access *ret);
+	int64_t (*sp_moved)(const uint8_t *bytes, size_t size); /* by a constant; if .links */
+};
+
+extern const struct arch arch_x86_64, arch_aarch64;
 
 /* ---- tree.c: calling contexts ---- */
 
@@ -118,7 +137,7 @@ struct entry {
 		uint64_t ret;	    /* where it returns to */
 		struct block *prev; /* of an interrupt: the block that ran last */
 	};
-	uint64_t sp;	       /* address of the return address */
+	uint64_t sp;	       /* address of the return address, or behind it; 0: not known */
 	struct block *handler; /* of an interrupt */
 	uint32_t node;	       /* the caller's */
 	bool is_interrupt, cut, pushed;
@@ -151,7 +170,11 @@ uint32_t stack_find_return(const struct stack *st, uint64_t pc);
 
 /* ---- the whole ---- */
 
-enum { BLOCK_STEP, BLOCK_START, BLOCK_SITE }; /* where a function begins; where a call may return */
+/*
+ * Where a function begins; where a call may return. With .links: where one begins that stores its
+ * return address at once, and where another one begins.
+ */
+enum { BLOCK_STEP, BLOCK_START, BLOCK_SITE, BLOCK_SAVE, BLOCK_LINK, BLOCK_KINDS };
 
 struct block {
 	uint64_t pc, end, last; /* last: address of the last instruction */
@@ -167,6 +190,8 @@ struct block {
 	uint64_t stops; /* instructions that may stop, by bit; the last bit is of all from there on
 			 */
 	uint32_t nr_insns, function, index;
+	int32_t saved; /* of .saves: from the address it is stored at to the caller's stack pointer
+			*/
 	uint8_t flow, nr_cuts, kind;
 	bool ours;	 /* code of the image */
 	bool is_start;	 /* begins where a function does */
@@ -177,6 +202,8 @@ struct block {
 	bool may_stop;	 /* an instruction before the last may */
 	bool is_mark;	 /* counting begins or ends here */
 	bool is_split;	 /* the last one may lie in two pages */
+	bool saves;	 /* stores the return address */
+	bool is_entry;	 /* interrupts may come here: the begin of a function, or a vector */
 };
 
 /* A vCPU's records of calls; they are its own thread's. */
@@ -200,6 +227,8 @@ struct vcpu {
 	uint64_t go;	/* the same, or ODD: the next block is to be looked at */
 	uint64_t quiet; /* of plugin.quiet: what has been counted */
 	struct block *prev;
+	/* Its call of prev is not followed yet: prev shows the stack pointer first. NULL: none. */
+	const struct block *caller;
 	struct stack *stack;
 	uint64_t *insns; /* of the node */
 	uint32_t node;
@@ -219,6 +248,7 @@ struct plugin {
 	struct functions functions;
 	struct tree tree;
 	struct stacks stacks;
+	const struct arch *arch;
 	struct qemu_plugin_scoreboard *score;
 	uint64_t *handlers; /* sorted */
 	uint32_t nr_handlers;
@@ -298,6 +328,12 @@ static inline void frame_close(struct vcpu *v, struct stack *st, bool shown)
 	st->shown = shown;
 }
 
+/* Branches of one function lead from p to b, perhaps through quiet blocks. */
+static inline bool is_step(const struct block *p, const struct block *b)
+{
+	return b->is_step && b->function == p->function;
+}
+
 /* block.c */
 int blocks_init(void);
 void block_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
@@ -316,15 +352,28 @@ void counts_end(void);
 
 /* enter.c */
 qemu_vcpu_udata_fn block_callback(const struct block *b);
+qemu_mem_fn save_callback(void);
 
 /* follow.c */
 void follow_init(void); /* behind all others */
 void block_slow(struct vcpu *v, struct block *p, struct block *b, uint64_t ended);
-void block_ended(unsigned vcpu, void *udata); /* its last instruction begins */
+void block_ended(unsigned vcpu, void *udata);  /* its last instruction begins */
+void call_follow(struct vcpu *v, uint64_t sp); /* that of v->caller; sp 0: not known */
+void frame_saw(struct vcpu *v, uint64_t sp);   /* the newest frame's */
 void call_pushed(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata);
 void stack_read(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata);
 void follow_end(void);
+void frame_enter(struct vcpu *v, const struct block *b);
+void quiet_flush(struct vcpu *v);
+void go_on(struct vcpu *v, struct block *p, struct block *b, bool resumed);
 void plugin_end(enum uni_exact_state state);
+
+/* interrupt.c */
+void interrupt_push(struct vcpu *v, struct block *p, struct block *b, bool cut);
+void interrupt(struct vcpu *v, struct block *p, struct block *b, bool cut);
+bool interrupt_again(struct vcpu *v, struct block *b);
+bool go_back_unseen(struct vcpu *v, struct block *b);
+void go_back(struct vcpu *v, struct block *b);
 
 /* change.c: which stack, which frame, when it is not the next one. */
 void stack_settle(struct vcpu *v, const struct block *p, uint64_t sp);

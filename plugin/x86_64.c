@@ -67,7 +67,7 @@ static struct flow_insn flow_ff(const struct parts *p)
 	return (struct flow_insn){ FLOW_ON, false, NOWHERE };
 }
 
-struct flow_insn x86_64_flow(uint64_t pc, const uint8_t *bytes, size_t size)
+static struct flow_insn x86_64_flow(uint64_t pc, const uint8_t *bytes, size_t size)
 {
 	struct parts p = take_apart(bytes, size);
 	struct flow_insn f = { FLOW_ON, false, NOWHERE };
@@ -109,7 +109,7 @@ struct flow_insn x86_64_flow(uint64_t pc, const uint8_t *bytes, size_t size)
 	return f;
 }
 
-bool x86_64_switches_stack(const uint8_t *bytes, size_t size)
+static bool x86_64_switches_stack(const uint8_t *bytes, size_t size)
 {
 	struct parts p = take_apart(bytes, size);
 	uint8_t modrm = p.len >= 2 ? p.op[1] : 0;
@@ -129,10 +129,12 @@ bool x86_64_switches_stack(const uint8_t *bytes, size_t size)
 	return false;
 }
 
-bool x86_64_pops(const uint8_t *bytes, size_t size)
+/* It pops: a return, too. */
+static bool x86_64_sp_access(const uint8_t *bytes, size_t size, struct sp_access *ret)
 {
 	struct parts p = take_apart(bytes, size);
 
+	*ret = (struct sp_access){ .moved = 8 };
 	return (p.op[0] & 0xf8) == 0x58 || p.op[0] == 0x9d || p.op[0] == 0xc3;
 }
 
@@ -146,7 +148,7 @@ static bool is_plain_0f(uint8_t op)
 /* Does not distinguish them by whether they access memory, fault or leave the block: most do not
  * matter.
  */
-bool x86_64_may_stop(const uint8_t *bytes, size_t size)
+static bool x86_64_may_stop(const uint8_t *bytes, size_t size)
 {
 	struct parts p = take_apart(bytes, size);
 	bool is_register = p.len >= 2 && p.op[1] >> 6 == 3;
@@ -174,7 +176,7 @@ bool x86_64_may_stop(const uint8_t *bytes, size_t size)
 }
 
 /* call rel32, and call through a register or memory, with all lengths of its operand. */
-bool x86_64_is_behind_call(const uint8_t *end)
+static bool x86_64_is_behind_call(const uint8_t *end)
 {
 	if (end[-5] == 0xe8)
 		return true;
@@ -184,3 +186,14 @@ bool x86_64_is_behind_call(const uint8_t *end)
 	}
 	return false;
 }
+
+const struct arch arch_x86_64 = {
+	.target = "x86_64",
+	.machine = 62, /* EM_X86_64 */
+	.call_bytes = 7,
+	.flow = x86_64_flow,
+	.switches_stack = x86_64_switches_stack,
+	.may_stop = x86_64_may_stop,
+	.is_behind_call = x86_64_is_behind_call,
+	.sp_access = x86_64_sp_access,
+};

@@ -13,7 +13,7 @@ uint64_t exact_catch(void (*fn)(uint64_t), uint64_t n); /* returns once somebody
 void exact_throw(void);
 void exact_bounce(uint64_t n); /* calls itself down to 0, and goes on as it was at 4 */
 void exact_note(void);	       /* by that one */
-void exact_page_fault(void); /* calls exact_map() */
+void exact_page_fault(void);   /* calls exact_map() */
 void exact_map(void);
 
 volatile void *exact_register(void);	 /* of a device: reading it has no effect */

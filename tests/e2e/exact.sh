@@ -192,6 +192,32 @@ counts_alone() {
 	judge modes "$T/tree.counts" "$T/counts.counts"
 }
 
+# The same on aarch64: its calls push nothing.
+on_aarch64() { # VARIANT
+	for mode in counts tree; do
+		counted $mode "$BUILD/lab/aarch64/exact-$1.elf" rounds=2 --repeatable "--exact=$mode" &&
+			"$U" export -f counts "$T/$mode.uniscope" >"$T/$mode.counts" || return 1
+	done
+	judge known "$T/tree.json" "$T/tree.console.log" aarch64 && judge calls "$T/tree.counts" "$T/tree.console.log" &&
+		judge modes "$T/tree.counts" "$T/counts.counts" && "$U" export --no-inline -f folded "$T/tree.uniscope" >"$T/folded" || return 1
+	down='app_main;throw_often;exact_catch;dive;dive;dive;dive;dive;dive;dive;dive;exact_throw 600$'
+	back='app_main;exact_bounce;exact_bounce;exact_bounce;exact_bounce;exact_note 3$'
+	for stack in "$down" "$back" 'app_main;throw_often;after_throw [0-9]*$' 'app_main;fault_often;exact_touch;exact_page_fault;exact_map [0-9]*$'; do
+		grep -q "$stack" "$T/folded" || return 1
+	done
+}
+
+# QEMU's log of each instruction, one a block.
+logged() { # IMAGE OPTION...
+	elf=$1
+	shift
+	run='rounds=2 seed=6 fib=10 faults=0 turns=100'
+	counted one "$elf" "$run" && "$U" export -f counts "$T/one.uniscope" >"$T/counts" || return 1
+	timeout 100 "$SRC/lab/boot" --accel tcg --append "$run" --serial "file:$T/serial" "$elf" "$@" -d exec,nochain \
+		-dfilter "$(judge range "$T/counts")" -D "$T/log" >"$T/boot" 2>&1
+	grep -q '^exact: done' "$T/serial" && judge steps "$T/counts" "$T/log"
+}
+
 # One turn more of the graph: `diff` has each difference, as a fact.
 differs() {
 	counted more "$BUILD/lab/exact-gcc-nofp.elf" rounds=3 --repeatable --machine microvm &&
@@ -339,6 +365,18 @@ check 'calls, as the guest counts them' calls
 check 'the same lines as gcov' as_gcov
 check 'system calls' system_calls
 check 'counts alone' counts_alone
+one=$(qemu-system-x86_64 -help | sed -n 's/^\(-singlestep\) .*/\1/p')
+for elf in "$BUILD"/lab/exact-gcc-nofp.elf "$BUILD"/lab/aarch64/exact-*.elf; do
+	[ -e "$elf" ] || continue
+	variant=$(basename "$elf" .elf | cut -d- -f2-)
+	case ${UNISCOPE_ALL:+all}$elf in
+	*/aarch64/*-gcc-nofp.elf | all*/aarch64/*-clang-fp.elf) check "aarch64: known numbers of $variant" on_aarch64 "$variant" ;;
+	*/lab/exact-*) ;;
+	*) continue ;;
+	esac
+	# shellcheck disable=SC2086 # two words
+	check "each instruction as QEMU logs it: ${elf#"$BUILD"/lab/}" logged "$elf" ${one:--accel tcg,one-insn-per-tb=on}
+done
 check 'diff says what changed, not how likely' differs
 check 'a guest that something else starts' by_hand
 check 'from one function to another' parts

@@ -116,9 +116,14 @@ waits() {
 
 check 'every call: recursion, throws, faults' every_call exact-gcc-nofp exact-gcc-nofp rounds=2
 check 'all views of it' views
+[ ! -e "$BUILD/lab/aarch64/exact-gcc-nofp.elf" ] || check 'aarch64: every call' every_call a64 aarch64/exact-gcc-nofp rounds=2
 check 'threads' every_call threads threads-gcc-nofp scale=1
 if [ -n "${UNISCOPE_ALL-}" ]; then
 	[ ! -e "$BUILD/lab/exact-clang-fp.elf" ] || check 'clang, frame pointers' every_call clang exact-clang-fp rounds=2
+	for app in threads idle; do
+		[ ! -e "$BUILD/lab/aarch64/$app-gcc-nofp.elf" ] ||
+			check "aarch64: $app" every_call a64 "aarch64/$app-gcc-nofp" 'scale=1 secs=1 busy=1'
+	done
 	check 'interrupts' every_call idle idle-gcc-nofp 'secs=1 busy=1'
 	check 'four vCPUs' every_call four exact-gcc-nofp rounds=2 --vcpus 4
 	check '--filter and --depth' some_calls

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Judges exact counts by what others count.
 
-exact_judge.py known REPORT CONSOLE        what lab/apps/exact.c says that it does
+exact_judge.py known REPORT CONSOLE [ARCH] what lab/apps/exact.c says that it does
 exact_judge.py callgrind REPORT CALLGRIND EXPORT  valgrind, of the same functions in a Linux process;
                                            EXPORT: ours in its format
 exact_judge.py annotated ELF NATIVE CALLGRIND JSON...  executions of each instruction, by valgrind; the code, by objdump
@@ -10,6 +10,8 @@ exact_judge.py calls COUNTS CONSOLE        calls as the guest has counted them, 
 exact_judge.py trace COUNTS REPORT [GLOB]  `trace report --json` of recorded calls: those of the counts, with their instructions
 exact_judge.py diff BEFORE AFTER DIFF      `diff --json` against the counts of both sides
 exact_judge.py modes TREE COUNTS          --exact=counts against --exact=tree, which counts by other means
+exact_judge.py range COUNTS               where the functions of lab/apps/exact.c lie, for QEMU's -dfilter
+exact_judge.py steps COUNTS LOG            each of their instructions as often as QEMU has logged it, one a block
 exact_judge.py parts MIDDLE BEFORE REPORT  between fib and ack, and before main
 exact_judge.py lines INFO GCOV             lines of lcov's format against gcov's text
 exact_judge.py blocks REPORT SAMPLES       samples of lab/apps/blocks.c, against its instructions
@@ -40,14 +42,15 @@ def same(what, have, want):
 
 INSTRUCTIONS = {'exact_touch': 2000, 'exact_device': 30001, 'exact_tail_a': 1500, 'exact_tail_b': 1500, 'exact_throw': 400,
                 'exact_catch': 1900, 'exact_page_fault': 22000, 'exact_split': 5002, 'exact_note': 1}
+ON_AARCH64 = {'exact_throw': 600, 'exact_page_fault': 24000, 'exact_vectors': 1000, 'exact_split': None, 'exact_note': 3}
 
 
-def known(report, console):
+def known(report, console, arch='x86_64'):
     own = self_of(report)
     text = open(console, errors='replace').read()
     bad = 'exact: done' not in text
     # Instructions that the assembler code has; a tail call of b by a and the other way round.
-    for name, insns in INSTRUCTIONS.items():
+    for name, insns in (INSTRUCTIONS if arch == 'x86_64' else INSTRUCTIONS | ON_AARCH64).items():
         bad += same(name, own.get(name), insns)
     return bad
 
@@ -260,6 +263,33 @@ def calls(counts, console):
                       data['instructions'] + data['instructions_before_image'])
 
 
+def of_app(counts):
+    with open(counts) as f:
+        data = json.load(f)
+    own = [f for f in data['functions'] if re.match('exact_|(app_main|dive|after_throw|throw_often)$', f['name'] or '')]
+    return data, [(int(f['address'], 16), int(f['address'], 16) + f['size']) for f in own]
+
+
+def range_of(counts):
+    places = of_app(counts)[1]
+    low = min(p[0] for p in places)
+    print('%#x+%#x' % (low, max(p[1] for p in places) - low))
+
+
+def steps(counts, log):
+    data, places = of_app(counts)
+    seen = {}
+    for line in open(log, errors='replace'):
+        m = re.match(r'Trace \d+: \S+ \[[0-9a-f]+/([0-9a-f]+)/', line)
+        if m:
+            pc = int(m[1], 16)
+            seen[pc] = seen.get(pc, 0) + 1
+    own = {int(a, 16): n for a, n in data['executions']}
+    inside = {pc for p in places for pc in set(own) | set(seen) if p[0] <= pc < p[1]}
+    print(len(inside), 'instructions in', len(places), 'functions,', sum(own.get(pc, 0) for pc in inside), 'executions')
+    return sum(same(hex(pc), own.get(pc, 0), seen.get(pc, 0)) for pc in sorted(inside)) or len(inside) < 200
+
+
 def parts(middle, before, report):
     a, b = ({f['name']: f for f in json.load(open(path))['functions']} for path in (middle, before))
     whole = self_of(report)
@@ -360,4 +390,4 @@ def lines(info, gcov):
 
 if __name__ == '__main__':
     sys.exit(1 if {'known': known, 'callgrind': callgrind, 'annotated': annotated, 'calls': calls, 'lines': lines,
-                'modes': modes, 'blocks': blocks, 'quarters': quarters, 'basic': basic, 'parts': parts, 'trace': trace, 'diff': diff}[sys.argv[1]](*sys.argv[2:]) else 0)
+                'modes': modes, 'blocks': blocks, 'quarters': quarters, 'basic': basic, 'parts': parts, 'trace': trace, 'diff': diff, 'range': range_of, 'steps': steps}[sys.argv[1]](*sys.argv[2:]) else 0)

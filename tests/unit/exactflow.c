@@ -86,7 +86,7 @@ static void may_stop(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(stops) / sizeof(stops[0]); i++) {
-		if (x86_64_may_stop((const uint8_t *)stops[i].bytes, stops[i].size) !=
+		if (arch_x86_64.may_stop((const uint8_t *)stops[i].bytes, stops[i].size) !=
 			stops[i].may_stop)
 			fail_msg("%s is told wrongly", stops[i].text);
 	}
@@ -101,8 +101,8 @@ static void behind_call(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-		assert_true(x86_64_is_behind_call((const uint8_t *)calls[i] + 7));
-	assert_false(x86_64_is_behind_call((const uint8_t *)other + 7));
+		assert_true(arch_x86_64.is_behind_call((const uint8_t *)calls[i] + 7));
+	assert_false(arch_x86_64.is_behind_call((const uint8_t *)other + 7));
 }
 
 static void flow(void **state)
@@ -110,7 +110,7 @@ static void flow(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(flows) / sizeof(flows[0]); i++) {
 		struct flow_insn f =
-			x86_64_flow(PC, (const uint8_t *)flows[i].bytes, flows[i].size);
+			arch_x86_64.flow(PC, (const uint8_t *)flows[i].bytes, flows[i].size);
 
 		if (f.flow != flows[i].flow || f.ends != flows[i].ends ||
 			f.target != flows[i].target)
@@ -147,9 +147,10 @@ static void stacks(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(stack) / sizeof(stack[0]); i++) {
 		const uint8_t *bytes = (const uint8_t *)stack[i].bytes;
+		struct sp_access access;
 
-		if (x86_64_switches_stack(bytes, stack[i].size) != stack[i].switches ||
-			x86_64_pops(bytes, stack[i].size) != stack[i].pops)
+		if (arch_x86_64.switches_stack(bytes, stack[i].size) != stack[i].switches ||
+			arch_x86_64.sp_access(bytes, stack[i].size, &access) != stack[i].pops)
 			fail_msg("%s is taken for something else", stack[i].text);
 	}
 }
