@@ -280,10 +280,11 @@ def steps(counts, log):
     data, places = of_app(counts)
     seen = {}
     for line in open(log, errors='replace'):
-        m = re.match(r'Trace \d+: \S+ \[[0-9a-f]+/([0-9a-f]+)/', line)
+        # A block that is logged and then not begun, because QEMU was asked for something else: on a busy host.
+        m = re.match(r'(Trace) \d+: \S+ \[[0-9a-f]+/([0-9a-f]+)/|(Stopped) execution of TB chain before \S+ \[([0-9a-f]+)\]', line)
         if m:
-            pc = int(m[1], 16)
-            seen[pc] = seen.get(pc, 0) + 1
+            pc = int(m[2] or m[4], 16)
+            seen[pc] = seen.get(pc, 0) + (1 if m[1] else -1)
     own = {int(a, 16): n for a, n in data['executions']}
     inside = {pc for p in places for pc in set(own) | set(seen) if p[0] <= pc < p[1]}
     print(len(inside), 'instructions in', len(places), 'functions,', sum(own.get(pc, 0) for pc in inside), 'executions')
