@@ -366,6 +366,13 @@ int uni_recorder_trace(
 	return rc;
 }
 
+/* The last small files fit onto a full disk. */
+static void recorder_give_room(struct uni_recorder *r)
+{
+	if (r->reserve_fd >= 0)
+		(void)close(uni_take_fd(&r->reserve_fd));
+}
+
 int uni_recorder_set_trace(struct uni_recorder *r, uint32_t guest,
 	const struct uni_record_trace *trace, struct uni_err *err)
 {
@@ -373,6 +380,7 @@ int uni_recorder_set_trace(struct uni_recorder *r, uint32_t guest,
 
 	if (!uni_record_trace_copy(&r->session.guest[guest]->meta.trace, trace))
 		return uni_err_nomem(err);
+	recorder_give_room(r);
 	rc = write_metadata(r, guest, err);
 	return rc == 0 ? write_session(r, true, err) : rc;
 }
@@ -448,8 +456,7 @@ int uni_recorder_close(struct uni_recorder *r, const struct uni_guest_result *re
 		take_result(r, i, i < nr ? &result[i] : NULL);
 	rc = write_result(r, rc, err);
 	r->session.closed = true;
-	if (r->reserve_fd >= 0)
-		(void)close(uni_take_fd(&r->reserve_fd));
+	recorder_give_room(r);
 	rc_json = write_session(r, true, rc == 0 ? err : NULL);
 	recorder_free(r);
 	return rc < 0 ? rc : rc_json;

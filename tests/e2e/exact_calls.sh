@@ -9,7 +9,7 @@ case $U in
 *) U=$PWD/$U ;;
 esac
 qemu='' reader=''
-trap 'for p in $qemu $reader; do kill -9 "$p" 2>/dev/null; done; end_guest; rm -rf "$T"' EXIT
+trap 'for p in $qemu $reader; do kill -9 "$p" 2>/dev/null; done; end_guest; umount "$T/disk" 2>/dev/null; rm -rf "$T"' EXIT
 
 judge() {
 	python3 "$SRC/tests/e2e/exact_judge.py" "$@"
@@ -55,6 +55,27 @@ repeats() {
 	recorded r1 idle-gcc-nofp 'secs=1 busy=1' --repeatable && recorded r2 idle-gcc-nofp 'secs=1 busy=1' --repeatable &&
 		cmp "$T/r1.uniscope/guest-0/events-vcpu0" "$T/r2.uniscope/guest-0/events-vcpu0" &&
 		cmp "$T/r1.json" "$T/r2.json" && [ "$(wc -c <"$T/r1.uniscope/guest-0/events-vcpu0")" -gt 1000000 ]
+}
+
+# What fits is there, and the rest is counted. The guest goes on to its end.
+disk_full() {
+	mkdir -p "$T/disk" && mount -t tmpfs -o size=4m tmpfs "$T/disk" || return 1
+	timeout 120 "$U" run -q --exact=calls -d 100 --append 'rounds=1 seed=3 fib=26' -o "$T/disk/full.uniscope" \
+		"$BUILD/lab/exact-gcc-nofp.elf" >"$T/out" 2>&1
+	refused $? "$T/out" 1 'No space left on device; the missing part counts as lost' &&
+		grep -q '^exact: done' "$T/disk/full.console.log" &&
+		"$U" trace report -n 0 --no-demangle --json "$T/disk/full.uniscope" >"$T/full.json" && judge part "$T/full.json" 392836
+}
+
+# Calls of all vCPUs until then, those of the tree.
+killed() {
+	rm -rf "$T/dead.uniscope"
+	"$U" run --exact=calls --vcpus 4 -q -d 100 --append loop=1 -o "$T/dead.uniscope" "$BUILD/lab/smp-gcc-nofp.elf" >"$T/out" 2>&1 &
+	run=$!
+	wait_for 60 grep -q '^lab: running' "$T/dead.console.log" && wait_for 60 test -s "$T/dead.uniscope/guest-0/events-vcpu3" || return 1
+	pkill -9 -P $run qemu || return 1
+	wait $run && "$U" export -f counts "$T/dead.uniscope" 2>/dev/null >"$T/dead.counts" &&
+		"$U" trace report -n 0 --no-demangle --json "$T/dead.uniscope" >"$T/dead.json" && judge calls-of "$T/dead.counts" "$T/dead.json"
 }
 
 number_at() {
@@ -128,6 +149,13 @@ if [ -n "${UNISCOPE_ALL-}" ]; then
 	check 'four vCPUs' every_call four exact-gcc-nofp rounds=2 --vcpus 4
 	check '--filter and --depth' some_calls
 	check 'the same trace again with --repeatable' repeats
+	check 'QEMU with four vCPUs is killed' killed
+	if [ "$(id -u)" = 0 ] && mkdir "$T/m" && mount -t tmpfs tmpfs "$T/m" 2>/dev/null; then
+		umount "$T/m"
+		check 'disk full' disk_full
+	else
+		skip 'disk full' 'tmpfs cannot be mounted'
+	fi
 fi
 check 'the guest waits for its reader, and not for a dead one' waits
 finish
