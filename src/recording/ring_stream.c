@@ -123,12 +123,24 @@ static const void *look_over(struct uni_tstream *t, const struct uni_trace_sub *
 	const uint64_t *first = (const uint64_t *)(packet + 1), *at = first, *body = first,
 		       *end = first + (content - sizeof(*packet)) / 8;
 
-	*ret = (struct seen){ .end = begin };
-	while (at < end) {
-		uint8_t kind = t->info.kinds[*at >> 32 & 15];
-		unsigned nr = uni_trace_words(*at, kind);
-		uint64_t now = ret->end + (uint32_t)((uint32_t)*at - (uint32_t)ret->end);
+	unsigned short_ids = uni_trace_short_ids(t->info.kinds);
+	struct seen seen = {
+		.end = begin
+	}; /* not *ret: it could be in the way of what `at` reads */
 
+	while (at < end) {
+		uint64_t now = seen.end + (uint32_t)((uint32_t)*at - (uint32_t)seen.end);
+		uint8_t kind;
+		unsigned nr;
+
+		if (short_ids >> (*at >> 32 & 15) & 1) { /* nearly all */
+			seen.end = now;
+			seen.events++;
+			at++;
+			continue;
+		}
+		kind = t->info.kinds[*at >> 32 & 15];
+		nr = uni_trace_words(*at, kind);
 		if (kind == UNI_TRACE_KIND_NONE || nr >= (size_t)(end - at) ||
 			(kind == UNI_TRACE_KIND_SYNC && at[1] >= UNI_CTF_TIME_MAX))
 			break;
@@ -138,10 +150,11 @@ static const void *look_over(struct uni_tstream *t, const struct uni_trace_sub *
 			body = t->copy;
 			t->copy[at - first + 1] = now;
 		}
-		ret->end = kind == UNI_TRACE_KIND_SYNC ? uni_max(now, at[1]) : now;
-		count_event(ret, *at, kind);
+		seen.end = kind == UNI_TRACE_KIND_SYNC ? uni_max(now, at[1]) : now;
+		count_event(&seen, *at, kind);
 		at += 1 + nr;
 	}
+	*ret = seen;
 	ret->content = sizeof(*packet) + (size_t)(at - first) * 8;
 	return body;
 }

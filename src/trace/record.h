@@ -70,6 +70,19 @@ static inline unsigned uni_trace_words(uint64_t word, uint8_t kind)
 	return kind == UNI_TRACE_KIND_EXT ? (unsigned)(word >> 36 & 0xfff) : 0;
 }
 
+/* By bit: the ids of events of one word. */
+static inline unsigned uni_trace_short_ids(const uint8_t kinds[16])
+{
+	unsigned ids = 0;
+
+	for (unsigned i = 0; i < 16; i++) {
+		if (kinds[i] != UNI_TRACE_KIND_NONE && kinds[i] != UNI_TRACE_KIND_SYNC &&
+			kinds[i] != UNI_TRACE_KIND_EXT)
+			ids |= 1u << i;
+	}
+	return ids;
+}
+
 /* False at the end, or if the rest is invalid (then c->at < c->end). */
 static inline bool uni_trace_next(struct uni_trace_cursor *c, struct uni_trace_record *ret)
 {

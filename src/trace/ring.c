@@ -205,12 +205,19 @@ int uni_ring_skip(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret)
 
 uint64_t uni_ring_extra_words(const struct uni_ring *r, const uint64_t *at, const uint64_t *end)
 {
+	unsigned short_ids = uni_trace_short_ids(r->info.kinds);
 	uint64_t extra = 0;
 
 	while (at < end) {
-		uint8_t kind = r->info.kinds[*at >> 32 & 15];
-		size_t nr = uni_min((size_t)(end - at), (size_t)1 + uni_trace_words(*at, kind));
+		uint8_t kind;
+		size_t nr;
 
+		if (short_ids >> (*at >> 32 & 15) & 1) { /* nearly all */
+			at++;
+			continue;
+		}
+		kind = r->info.kinds[*at >> 32 & 15];
+		nr = uni_min((size_t)(end - at), (size_t)1 + uni_trace_words(*at, kind));
 		extra += nr - (kind != UNI_TRACE_KIND_SYNC && kind != UNI_TRACE_KIND_NONE);
 		at += nr;
 	}
