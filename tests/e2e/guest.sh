@@ -47,6 +47,14 @@ end_guest() {
 trap 'end_guest; rm -rf "$T"' EXIT
 trap 'exit 130' INT TERM
 
+# unwatched COMMAND...: while it thinks about what was recorded, the guest stands still: it would cost a CPU for all that time.
+unwatched() {
+	kill -STOP "$guest" || return 1
+	"$@"
+	thought=$?
+	kill -CONT "$guest" && return $thought
+}
+
 # The image with that name by the first compiler there is.
 image() { # APP
 	for cc in gcc clang; do

@@ -9,6 +9,20 @@ U=$1 BUILD=$2 SRC=$3
 ask="$SRC/tests/e2e/ask.py"
 elf=$(image hostile)
 
+# What must hold of each recording, and what takes enough samples.
+allowed() { # STOP-WORDS...
+	"$U" export --no-inline "$T/s.uniscope" --all-time -f json -o "$T/s.json" &&
+		"$U" report "$T/s.uniscope" >/dev/null &&
+		python3 "$ask" number "$T/s.uniscope" lost 0 0 &&
+		python3 "$ask" only "$T/s.uniscope" "$@"
+}
+enough() { # STOP-WORDS...
+	python3 "$ask" number "$T/s.uniscope" samples $want &&
+		python3 "$ask" stops "$T/s.uniscope" "$@" &&
+		python3 "$ask" leaf "$T/s.json" hostile_spin $share &&
+		python3 "$ask" beats "$T/s.uniscope"
+}
+
 hostile() { # UNWIND WAY MODE SMP STOP-WORDS...
 	unwind=$1 way=$2 mode=$3 smp=$4
 	shift 4
@@ -25,15 +39,9 @@ hostile() { # UNWIND WAY MODE SMP STOP-WORDS...
 	for seconds in 0.6 2 8 24; do
 		timeout 90 "$U" record "$target" "$(method "$way")" -q -F 199 -d $seconds -e "$elf" \
 			--unwind "$unwind" \
-			--watch lab_truth -o "$T/s.uniscope" --overwrite 2>&1 &&
-			"$U" export --no-inline "$T/s.uniscope" --all-time -f json -o "$T/s.json" &&
-			"$U" report "$T/s.uniscope" >/dev/null &&
-			python3 "$ask" number "$T/s.uniscope" lost 0 0 &&
-			python3 "$ask" only "$T/s.uniscope" "$@" && kill -0 "$guest" || return 1
-		python3 "$ask" number "$T/s.uniscope" samples $want &&
-			python3 "$ask" stops "$T/s.uniscope" "$@" &&
-			python3 "$ask" leaf "$T/s.json" hostile_spin $share &&
-			python3 "$ask" beats "$T/s.uniscope" && return 0
+			--watch lab_truth -o "$T/s.uniscope" --overwrite 2>&1 && kill -0 "$guest" &&
+			unwatched allowed "$@" || return 1
+		unwatched enough "$@" && return 0
 	done
 	return 1
 }

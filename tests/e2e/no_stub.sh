@@ -6,13 +6,15 @@ set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"
 mon=$T/mon
+# It halts for nine tenths of its time: a busy one would use a CPU as long as each check waits.
+resting=$(image idle)
 
 start() { # ACCEL [LAB-BOOT-OPTION...]
 	accel=$1
 	shift
 	rm -f "$mon"
 	qemu_args="-qmp unix:$mon,server=on,wait=off -name nostub$$"
-	boot kvm "$(image demo)" "" --accel "$accel" "$@" || return 1
+	boot kvm "$resting" "" --accel "$accel" "$@" || return 1
 	target=gdb:qmp=$mon
 }
 
@@ -44,7 +46,7 @@ listed() {
 recorded() { # TARGET OPTION...
 	rm -rf "$T/s.uniscope"
 	"$U" record -q -d 1 -o "$T/s.uniscope" "$@" || return 1
-	"$U" report -n 0 "$T/s.uniscope" >"$T/report" && grep lab_entry "$T/report" && as_before
+	"$U" report --all-time -n 0 "$T/s.uniscope" >"$T/report" && grep lab_entry "$T/report" && as_before
 }
 
 start_recording() {
@@ -69,7 +71,7 @@ guardian_killed() {
 	kill -9 "$(pgrep -P $run uni-guardian)"
 	wait $run
 	refused $? "$T/out" 1 'guardian process (uni-guardian) was killed' && as_before &&
-		"$U" report -n 0 "$T/k.uniscope" | grep lab_entry
+		"$U" report --all-time -n 0 "$T/k.uniscope" | grep lab_entry
 }
 
 # The same while functions are traced: they stay so, and somebody has to know.
@@ -206,7 +208,7 @@ own_stub() {
 over_tcp() {
 	port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 	qemu_args="-qmp tcp:127.0.0.1:$port,server=on,wait=off -name tcp$$"
-	boot kvm "$(image demo)" "" --accel tcg || return 1
+	boot kvm "$resting" "" --accel tcg || return 1
 	"$U" ls | grep "^$guest " | tee "$T/out" | grep -q "monitor is at TCP, 127.0.0.1:$port: the monitor.s command .gdbserver" || {
 		cat "$T/out"
 		return 1
@@ -223,7 +225,7 @@ far() {
 	deep=$T/$(printf '%060d/%060d' 1 2)
 	mkdir -p "$deep" || return 1
 	(cd "$deep" && exec qemu-system-x86_64 -M microvm -accel tcg -m 64 -nodefaults -no-user-config -display none \
-		-kernel "$(image demo)" -append loop=1 -name "far$$" -qmp unix:m,server=on,wait=off) >"$T/boot" 2>&1 &
+		-kernel "$resting" -append loop=1 -name "far$$" -qmp unix:m,server=on,wait=off) >"$T/boot" 2>&1 &
 	guest=$!
 	wait_for 60 test -S "$deep/m" && mon=/proc/$guest/cwd/m && listed && recorded "far$$"
 }
@@ -238,7 +240,7 @@ s.bind(sys.argv[1])
 s.listen(1)
 os.set_inheritable(s.fileno(), True)
 os.execvp(sys.argv[2], sys.argv[2:] + ["-chardev", "socket,id=m,fd=%d,server=on,wait=off" % s.fileno()])' "$T/passed" \
-		qemu-system-x86_64 -M microvm -accel tcg -m 64 -nodefaults -no-user-config -display none -kernel "$(image demo)" \
+		qemu-system-x86_64 -M microvm -accel tcg -m 64 -nodefaults -no-user-config -display none -kernel "$resting" \
 		-append loop=1 -name "passed$$" -mon chardev=m,mode=control >"$T/boot" 2>&1 &
 	guest=$!
 	mon=$T/passed
