@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# xen.sh BUILD SRC run|count|dump|domu [CASE...]: boots real Xen in QEMU TCG once. It runs there each case of tests/xen/cases for
-# that boot. "# boot: run": time is the host's. "# boot: count": time is the number of instructions, so that a busy host does not
-# matter. "# boot: domu": the same, with a Linux for a domain without privileges. Then it runs each case's judge outside,
+# xen.sh BUILD SRC run|count [CASE...]: boots real Xen in QEMU TCG once. It runs there each case of tests/xen/cases for that boot.
+# "# boot: run": time is the host's. "# boot: count": time is the number of instructions, so that a busy host does not matter.
+# There, a Linux for a domain without privileges is in the share, too. Then it runs each case's judge outside,
 # tests/xen/judge/CASE.sh, if it has one. TAP. Logs stay in BUILD/xen/log-BOOT.
 set -u
 BUILD=$1 SRC=$2 boot=$3
@@ -38,11 +38,10 @@ begin=$(date +%s)
 # If instructions are the clock, a lab that waits for a file of the share skips that time. On a busy host it skips hundreds of seconds.
 limit=9000
 case $boot in
-count) option=-i ;;
-domu) option='-i -u' ;;
+count) option='-i -u' ;;
 *) option='' limit=900 ;;
 esac
-# shellcheck disable=SC2086 # none, one or two
+# shellcheck disable=SC2086 # none, or some
 "$SRC/lab/xen/boot" -q $option -t 1500 -l $limit -o "$BUILD/xen" "$T" 2>"$T/boot.log"
 status=$?
 echo "# one boot and its cases: $(($(date +%s) - begin)) s"

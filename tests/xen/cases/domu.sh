@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh disable=SC2154
-# boot: domu
+# boot: count
 # limit: 5000
 # A Linux domain without privileges profiles another domain from inside that guest. The guest grants
 # it the page of its port; it sees nothing else of the guest. The recording comes out through its
@@ -62,7 +62,7 @@ begin_guest() { # TYPE
 both() {
 	uniscope record "xen:dom=$dom" -q -F 20 -d 0 --watch lab_truth -o "$out/out.uniscope" &
 	books=$!
-	in_domu "uniscope record stream:grant=$dom -e $image -F 500 -d 5 -o in.uniscope"
+	in_domu "uniscope record stream:grant=$dom -e $image -F 500 -d 3 -o in.uniscope"
 	status=$?
 	kill -INT $books
 	wait $books && [ $status -eq 0 ]
