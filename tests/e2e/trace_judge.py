@@ -8,11 +8,13 @@
 """
 import collections
 import json
+import os
 import pathlib
 import re
 import struct
 import subprocess
 import sys
+import threading
 
 HEAD = struct.Struct("<I16sIQQQQQQIiQQQ24x")
 FUNCTIONS = (1, 3, 4, 5, 6)
@@ -39,41 +41,53 @@ def packets(session, cpu):
         at += size
 
 
-def records(guest, words, begin):
-    """(kind, payload word, words that follow, time)"""
-    kinds, at, now = guest["trace"]["kinds"], 0, begin
-    while at < len(words):
+def records(kinds, words, begin):
+    """What a packet holds: the upper halves of the words of one-word records, (word, words that follow) of the others, the last time."""
+    single, longer, at, now, end = [], [], 0, begin, len(words)
+    while at < end:
         w = words[at]
-        kind = kinds[w >> 32 & 15]
-        n = {"sync": 2, "extended": w >> 36 & 0xFFF}.get(kind, 0)
-        assert kind != "none" and at + n < len(words) + 0, f"record {w:#x} makes no sense"
+        at += 1
         now += (w - now) & 0xFFFFFFFF
+        kind = kinds[w >> 32 & 15]
+        if kind not in ("sync", "extended"):
+            single.append(w >> 32)
+            continue
+        n = 2 if kind == "sync" else w >> 36 & 0xFFF
+        assert at + n <= end, f"record {w:#x} makes no sense"
         if kind == "sync":
-            now = max(now, words[at + 1])
-        yield kind, w, words[at + 1:at + 1 + n], now
-        at += 1 + n
+            now = max(now, words[at])
+        longer.append((w, words[at:at + n]))
+        at += n
+    return single, longer, now
 
 
 def count(session):
     """The contents of the streams: entries by address, the number of each kind, and lost events."""
     guest = load(session)
-    entries, kinds, lost, multi = collections.Counter(), collections.Counter(), 0, 0
+    names = guest["trace"]["kinds"]
+    entries, kinds, lost = collections.Counter(), collections.Counter(), 0
     for cpu, about in enumerate(guest["trace"]["cpus"]):
         last, events, others = 0, 0, 0
         for h, words in packets(session, cpu):
             last = h[8]
-            for kind, w, more, now in records(guest, words, h[3]):
-                assert now <= h[4], f"CPU {cpu}: a record is later than its packet"
-                kinds[kind] += 1
-                cls = w >> 48
+            single, longer, now = records(names, words, h[3])
+            assert now <= h[4], f"CPU {cpu}: a record is later than its packet"
+            for upper, n in collections.Counter(single).items():
+                kind = names[upper & 15]
+                assert kind != "none", f"record {upper:#x} makes no sense"
+                kinds[kind] += n
+                events += n
                 if kind in ("entry", "leaf", "call"):
-                    entries[w >> 32 & 0xFFFFFFF0] += 1
-                elif kind == "extended" and cls in (1, 3, 5, 6):
+                    entries[upper & 0xFFFFFFF0] += n
+            for w, more in longer:
+                kind, cls = names[w >> 32 & 15], w >> 48
+                kinds[kind] += 1
+                if kind == "extended" and cls in (1, 3, 5, 6):
                     entries[more[-1] & 0xFFFFFFFF] += 1
                     kinds["entry-extended"] += 1
                 elif kind == "extended" and cls == 4:
                     kinds["exit-extended"] += 1
-                events += kind not in ("sync", "extended") or kind == "extended" and cls in FUNCTIONS
+                events += kind == "extended" and cls in FUNCTIONS
                 others += kind == "extended" and cls not in FUNCTIONS
         assert (events, others) == (about["events"], about["other_events"]), (events, others, about)
         assert last == about["lost"] + about["lost_words"] - about["lost_extra_words"], (cpu, last, about)
@@ -134,17 +148,24 @@ def truth(session, watched, elf, mode):
 
 def babeltrace(session):
     _, _, kinds, lost = count(session)
-    run = subprocess.run(["babeltrace2", f"{session}/guest-0"], check=True,
-                         capture_output=True, text=True)
-    names = collections.Counter(m.group(1) for m in
-                                re.finditer(r"^\[[^\]]*\] \([^)]*\) (\w+):", run.stdout, re.M))
+    # Lines as short as can be, counted by awk: most of the time went into text.
+    read = subprocess.Popen(["babeltrace2", "--no-delta", "--clock-cycles", "--names", "none", f"{session}/guest-0"],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    told = []
+    said = threading.Thread(target=lambda: told.extend(read.stderr))
+    said.start()
+    lines = subprocess.run(["awk", "/^\\[[0-9]+\\] [a-z]+:/ { n[$2]++; next } { n[$0]++ } END { for (k in n) print n[k], k }"],
+                           stdin=read.stdout, env={**os.environ, "LC_ALL": "C"}, check=True, capture_output=True, text=True).stdout
+    said.join()
+    assert read.wait() == 0, told
+    names = {name.rstrip(":"): int(n) for n, name in (line.split(" ", 1) for line in lines.splitlines())}
     want = {k: n for k, n in kinds.items() if "-" not in k}
-    assert dict(names) == want, (dict(names), want)
-    told = sum(int(n) for n in re.findall(r"discarded (\d+) events? between", run.stderr))
-    assert told == lost, (run.stderr, lost)
-    bad = [l for l in run.stderr.splitlines() if l and "discarded" not in l]
+    assert names == want, (names, want)
+    discarded = sum(int(n) for n in re.findall(r"discarded (\d+) events? between", "".join(told)))
+    assert discarded == lost, (told, lost)
+    bad = [l for l in told if l.strip() and "discarded" not in l]
     assert not bad, bad
-    print(f"{sum(names.values())} events, {told} discarded")
+    print(f"{sum(names.values())} events, {discarded} discarded")
 
 
 def clock(session, most):

@@ -44,15 +44,16 @@ def books(watched, nr):
 def traced(session, watched, elf, nr):
     nr = int(nr)
     guest, where = trace_judge.load(session), trace_judge.symbols(elf)
+    kinds = guest["trace"]["kinds"]
     (at,) = zip(*(where["wide_%d" % i] for i in range(FNS)))
     assert sum(c["lost"] + c["lost_words"] for c in guest["trace"]["cpus"]) == 0
     for cpu, calls in enumerate(books(watched, nr)):
         entries, exits = collections.Counter(), 0
         for head, words in trace_judge.packets(session, cpu):
-            for kind, word, _, _ in trace_judge.records(guest, words, head[3]):
-                if kind == "entry":
-                    entries[word >> 32 & 0xFFFFFFF0] += 1
-                exits += kind == "exit"
+            for upper, n in collections.Counter(trace_judge.records(kinds, words, head[3])[0]).items():
+                if kinds[upper & 15] == "entry":
+                    entries[upper & 0xFFFFFFF0] += n
+                exits += n * (kinds[upper & 15] == "exit")
         # It stands in the last one.
         assert dict(entries) == {at[cpu % FNS]: calls} and exits == calls - 1, \
             (cpu, calls, dict(entries), exits)
