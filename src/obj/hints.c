@@ -80,10 +80,11 @@ static uint64_t size_to_called(const struct uni_image *img, uint64_t start, uint
 static uint64_t boot_size(const struct uni_image *img, uint64_t entry)
 {
 	const struct uni_symbol *first = uni_image_lookup(img, entry), *s = first;
-	const struct uni_symbol *stop = img->syms.v + img->syms.nr;
+	const struct uni_symbol *stop;
 
 	if (first == NULL || !first->guessed_size || img->arch == NULL)
 		return 0;
+	stop = img->syms.v + img->syms.nr;
 	while (s + 1 < stop && s[1].addr - s->addr == s->size && is_label(img, s + 1))
 		s++;
 	return s == first ? 0 : size_to_called(img, entry, s->size + (s->addr - entry));

@@ -30,11 +30,13 @@ static void put_pointer(struct uni_strbuf *out, uint64_t v)
 /* Shows the copy that the guest made when the call was made; false: there is none. */
 static bool put_copied(const struct args *a, unsigned i)
 {
-	const struct uni_trace_copied *t = &a->copied[i];
+	const struct uni_trace_copied *t;
 	size_t max;
 
-	if (a->copied == NULL || i >= UNI_TRACE_ARGS || t->text == NULL ||
-		(t->flags & UNI_TRACE_TEXT_BAD) != 0)
+	if (a->copied == NULL || i >= UNI_TRACE_ARGS)
+		return false;
+	t = &a->copied[i];
+	if (t->text == NULL || (t->flags & UNI_TRACE_TEXT_BAD) != 0)
 		return false;
 	max = a->memory != NULL ? a->memory->string_max : t->len;
 	uni_strbuf_quote(a->out, t->text, t->len, max);
