@@ -284,6 +284,7 @@ static void look_back(struct uni_boot *b)
 
 bool uni_boot_ended(struct uni_boot *b)
 {
+	const bool there = b->q->pid > 0; /* its status is told once */
 	int rc = uni_qmp_poll(b->q->qmp), status = 0;
 
 	follow_stops(b);
@@ -291,7 +292,8 @@ bool uni_boot_ended(struct uni_boot *b)
 		(rc == -UNI_EGONE && uni_child_ending(&b->q->pid, &status))) {
 		if (b->end == UNI_BOOT_GOES_ON)
 			end_now(b, UNI_BOOT_EXITED);
-		b->status = status;
+		if (there)
+			b->status = status;
 		/* Only the booted program knows the device that does this. */
 		b->ran = b->ran || uni_qemu_was_debug_exit(b->q, status);
 	}

@@ -8,6 +8,7 @@
 
 /* Set by the handler; the sampler looks at it between samples. */
 static atomic_bool interrupted, suspended;
+static atomic_bool signalled; /* interrupted by the user */
 static atomic_int_least64_t first_ns; /* time of the first Ctrl-C; 0: not yet */
 
 /* timeout and sudo signal both a process and its group: that is one request. */
@@ -36,6 +37,8 @@ static void on_signal(int sig)
 {
 	if (sig == SIGINT || sig == SIGTERM)
 		end_at_once(sig);
+	if (sig != SIGTSTP)
+		atomic_store(&signalled, true);
 	atomic_store(sig == SIGTSTP ? &suspended : &interrupted, true);
 }
 
@@ -44,6 +47,7 @@ void uni_signals_begin(struct uni_signals *s)
 	struct sigaction sa = { .sa_handler = on_signal };
 
 	atomic_store(&interrupted, false);
+	atomic_store(&signalled, false);
 	atomic_store(&first_ns, 0);
 	atomic_store(&suspended, false);
 	for (size_t i = 0; i < UNI_SIGNALS; i++)
@@ -64,6 +68,15 @@ const atomic_bool *uni_signals_stop(void)
 void uni_signals_ask_to_stop(void)
 {
 	atomic_store(&interrupted, true);
+}
+
+bool uni_signals_go_on(void)
+{
+	atomic_store(&interrupted, false);
+	if (!atomic_load(&signalled))
+		return true;
+	uni_signals_ask_to_stop();
+	return false;
 }
 
 bool uni_signals_is_suspending(void)

@@ -21,6 +21,8 @@ void uni_signals_end(struct uni_signals *s);
 const atomic_bool *uni_signals_stop(void);
 /* As if a signal had asked for it. */
 void uni_signals_ask_to_stop(void);
+/* Takes that back for another try. False: the user asked for it, too, and so it stays. */
+bool uni_signals_go_on(void);
 /* Ctrl-Z was pressed: uni_signals_suspend() would stop the process. */
 bool uni_signals_is_suspending(void);
 /* Stops the process if that was asked for, with the gate (uni_sampler_cfg.gate) closed. */

@@ -133,6 +133,9 @@ static int tell_end(struct attempt *a, int rc, struct uni_err *err)
 		return 0;
 	}
 	*err = (struct uni_err){ 0 };
+	/* The recording so far is replaced. */
+	if (a->boot.end == UNI_BOOT_INTERNAL && may_try_tcg(a))
+		return uni_err_set(err, UNI_EGONE, "%s", line);
 	return uni_err_set(err, UNI_EGONE, "%s%s", line,
 		rc == 0 ? UNI_SUMMARY_KEPT : ", before it could be recorded");
 }
@@ -238,7 +241,7 @@ static int boot_until_recorded(
 	do {
 		rc = try_once(a, image, err);
 		uni_qemu_stop(&a->q);
-	} while (rc != 0 && choose_next(a, err));
+	} while (rc != 0 && uni_signals_go_on() && choose_next(a, err));
 	uni_signals_end(&signals);
 	if (rc != 0 && a->first.code != 0)
 		uni_note("%s; it was tried once more on q35", a->first.msg);

@@ -40,7 +40,10 @@ start:
 	je reset
 	cmp $'h', %al
 	je halt
+	mov %al, %bl
 	cmp $'l', %al
+	je late
+	cmp $'m', %al
 	je late
 	cmp $'o', %al
 	je elsewhere
@@ -55,6 +58,8 @@ late:	mov $0x10000, %ecx
 	in %dx, %al
 	cmp $0x5a, %al
 	jne late
+	cmp $'m', %bl
+	je unemulated
 	jmp halt
 /* Nearly all of its time in a copy of inner; 4 % in itself, or `run` looks for long until it sees it there. */
 elsewhere:

@@ -49,13 +49,26 @@ kvm_cannot() {
 		"$U" report tcg.uniscope 2>&1 | tee "$T/report" | grep -q spin && rm -r tcg.uniscope
 }
 
+# The same after samples, which the next try replaces.
+kvm_cannot_late() {
+	recording auto --append m || return 1
+	python3 "$SRC/tests/e2e/qmp.py" mon human-monitor-command '{"command-line": "o /1 0x3ff 0x5a"}' || return 1
+	wait_for 60 grep -q 'booted .* with tcg' "$T/out" || return 1
+	wait_for 60 test -s r.uniscope/guest-0/samples-vcpu0
+	status=$?
+	kill -INT "$run"
+	wait "$run" || status=1
+	cat "$T/out"
+	[ $status -eq 0 ] && grep -q 'does not emulate an instruction of the guest; trying once more without KVM' "$T/out" &&
+		"$U" report r.uniscope 2>&1 | tee "$T/report" | grep -q late
+}
+
 # A QEMU that does not find the /dev/kvm that is there.
 kvm_refuses() {
 	cat >k.sh <<-END
 		#!/bin/sh
 		case \$* in
-		*'-accel kvm'*) exec unshare -rm sh -c 'mount -t tmpfs none /dev && exec "\$0" "\$@"' \
-			qemu-system-x86_64 "\$@" ;;
+		*'-accel kvm'*) exec strace -D -f -o /dev/null -P /dev/kvm -e inject=openat:error=ENOENT qemu-system-x86_64 "\$@" ;;
 		*) exec qemu-system-x86_64 "\$@" ;;
 		esac
 	END
@@ -200,6 +213,14 @@ panics_late() { # ACCEL: after samples, which are kept; but the run has failed
 		"$U" report r.uniscope | grep -q spin
 }
 
+exits_late() { # ACCEL: after samples, with a code that is told
+	recording "$1" || return 1
+	python3 "$SRC/tests/e2e/qmp.py" mon human-monitor-command '{"command-line": "o /1 0xf4 0x15"}' >/dev/null 2>&1
+	wait "$run" || return 1
+	cat "$T/out"
+	tail -1 "$T/out" | grep -q "debug exit after .*, with code 0x15 (QEMU's status 43)"
+}
+
 # Under KVM the second vCPU waits for its start; its VMM's monitor is asked, not the samples.
 halts() { # ACCEL
 	ends 'halted for good, seen after .*, at 0x20.* (halt+0x2): interrupts are off.*, before it could be recorded' \
@@ -323,6 +344,7 @@ for accel in $(by_default kvm "$accels"); do
 	check "a debug exit under $accel" ends 'debug exit after .*, with code 0x10 (QEMU.s status 33)' --append d "$@"
 	check "paused by another under $accel" paused "$accel"
 	check "a panic after samples under $accel" panics_late "$accel"
+	check "a debug exit after samples under $accel" exits_late "$accel"
 	check "a guest that halts for good under $accel" halts "$accel"
 	check "a reset after samples under $accel" resets_late "$accel"
 	check "ended from outside under $accel" ended_outside "$accel"
@@ -344,6 +366,7 @@ if [ "$accels" = 'tcg kvm' ]; then
 	check 'an instruction that KVM does not emulate' \
 		ends 'died after .*(unemulated+0x.*this KVM does not emulate an instruction' --accel kvm --append e ends.elf
 	check 'the same, tried without KVM' kvm_cannot
+	check 'the same, after samples' kvm_cannot_late
 	check 'KVM is refused' kvm_refuses
 	check 'the same, by a QEMU without TCG' no_tcg 'invalid accelerator tcg'
 	check 'the same, by a QEMU that says something else' no_tcg 'no way'
