@@ -91,11 +91,16 @@ int uni_child_console(const char *path, int *fd_ret, struct uni_err *err)
 	return 0;
 }
 
-/* In the child: only async-signal-safe calls until exec. */
-static void exec_child(char **argv, int out, pid_t parent)
+/* In the child. */
+static void exec_child(const struct uni_child_args *a, int out, pid_t parent)
 {
 	int in = open("/dev/null", O_RDONLY);
+	struct uni_err err = { 0 };
 
+	if (uni_child_give_up_rights(a->v.v[0], &a->rights, &err) != 0) {
+		(void)dprintf(out, "%s\n", err.msg);
+		_exit(126);
+	}
 	/* Ends with us even if we are killed; checked against a parent that is already gone. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent || in < 0)
@@ -105,7 +110,7 @@ static void exec_child(char **argv, int out, pid_t parent)
 	(void)dup2(in, STDIN_FILENO);
 	(void)dup2(out, STDOUT_FILENO);
 	(void)dup2(out, STDERR_FILENO);
-	(void)execvp(argv[0], argv);
+	(void)execvp(a->v.v[0], a->v.v);
 	_exit(127);
 }
 
@@ -123,7 +128,7 @@ int uni_child_start(
 	if (!a->failed)
 		pid = fork();
 	if (pid == 0)
-		exec_child(a->v.v, console, parent);
+		exec_child(a, console, parent);
 	/* It is that program from here on: exec closes the other end. */
 	(void)close(gate[1]);
 	while (pid > 0 && read(gate[0], &none, 1) < 0 && errno == EINTR)

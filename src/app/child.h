@@ -10,11 +10,13 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
+#include "app/child_rights.h"
 
 /* Its words; zeroed at first. A word that could not be added sets `failed`. */
 struct uni_child_args {
 	UNI_VEC(char *) v;
 	bool failed;
+	struct uni_child_rights rights; /* that it keeps */
 };
 
 void uni_child_add(struct uni_child_args *a, const char *word);

@@ -362,6 +362,14 @@ int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *q, struct 
 		return rc;
 	}
 	build_argv(&a, args, q);
+	/* A plugin writes its counts. */
+	a.rights = (struct uni_child_rights){ .image = args->image,
+		.disk = args->disk,
+		.dir = q->dir,
+		.kvm = strcmp(q->accel, "kvm") == 0,
+		.writes = args->plugin != NULL,
+		.options =
+			args->program != NULL || (args->extra != NULL && args->extra[0] != NULL) };
 	rc = uni_child_start(&a, console, "QEMU", &q->pid, err);
 	uni_child_args_deinit(&a);
 	if (rc == 0)

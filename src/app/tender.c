@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -33,23 +32,6 @@ const char *uni_tender_of(uint32_t binding)
 	if (binding == UNI_SOLO5_HVT)
 		return "solo5-hvt";
 	return binding == UNI_SOLO5_SPT ? "solo5-spt" : NULL;
-}
-
-/* As execvp() would find it. */
-static bool is_on_path(const char *name)
-{
-	const char *path = getenv("PATH");
-	char file[4352];
-
-	while (path != NULL && *path != '\0') {
-		size_t len = strcspn(path, ":");
-		int n = snprintf(file, sizeof(file), "%.*s/%s", (int)len, path, name);
-
-		if (n > 0 && (size_t)n < sizeof(file) && access(file, X_OK) == 0)
-			return true;
-		path += len + (path[len] == ':');
-	}
-	return false;
 }
 
 /* --net:NAME=IFACE, --block:NAME=PATH */
@@ -186,6 +168,9 @@ static int start_and_record(
 		return rc;
 	uni_signals_begin(&signals);
 	t.begin_ns = uni_now_ns();
+	command->rights = (struct uni_child_rights){ .image = args->image,
+		.kvm = args->notes->binding == UNI_SOLO5_HVT,
+		.options = args->extra != NULL && args->extra[0] != NULL };
 	rc = uni_child_start(command, console, t.name, &t.pid, err);
 	if (rc == 0 && !args->rec->quiet)
 		uni_note("started %s with %s, pid %d, console in %s", args->image, t.name,
@@ -211,7 +196,7 @@ int uni_tender_run(const struct uni_tender_args *args, struct uni_err *err)
 			"%s needs %zu device%s that %s not given: options of %s go behind --",
 			args->image, missing, uni_plural(missing), missing == 1 ? "is" : "are",
 			name);
-	else if (!is_on_path(name))
+	else if (!uni_child_is_program(name))
 		rc = uni_err_set(err, UNI_ENOENT,
 			"%s is needed for %s, and is not in PATH: it is a part of Solo5", name,
 			args->image);

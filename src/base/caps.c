@@ -54,7 +54,8 @@ int uni_caps_keep(uint64_t keep, bool inherited, struct uni_err *err)
 
 	keep &= permitted;
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	ok = ok && set_caps(keep, effective & keep, inherited ? keep : 0) &&
+	/* A program may have to be found by these. */
+	ok = ok && set_caps(keep, inherited ? keep : effective & keep, inherited ? keep : 0) &&
 	     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 	/* Without ambient ones a user's program would have none, and says so. */
 	for (unsigned cap = 0; ok && inherited && cap < 64; cap++) {

@@ -45,13 +45,18 @@ static uint64_t observers_caps(void)
 	       ((permitted & read) != 0 ? read : BIT(CAP_DAC_OVERRIDE));
 }
 
+uid_t uni_privilege_own_user(void)
+{
+	return WORKERS_UID + (uid_t)getpid() % WORKERS;
+}
+
 /*
  * A user of its own: nothing belongs to it, and no other process is of it. A user namespace may
  * have no such user, and a container may keep root from changing: then only the capabilities go.
  */
 static void change_user(void)
 {
-	uid_t uid = WORKERS_UID + (uid_t)getpid() % WORKERS;
+	uid_t uid = uni_privilege_own_user();
 
 	if (setgroups(0, NULL) != 0)
 		return;

@@ -6,10 +6,13 @@
 #define UNI_BASE_PRIVILEGE_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 
 bool uni_privilege_has(void);
+/* The user that nobody else is, for this process: of a range that systemd leaves free. */
+uid_t uni_privilege_own_user(void);
 
 /*
  * Gives up all capabilities for good; programs started later do not gain any. From then on this

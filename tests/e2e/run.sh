@@ -104,6 +104,40 @@ no_such_accelerator() {
 		--qemu ./qemu-without "$demo" && [ "$(wc -l <"$T/starts")" -eq 1 ]
 }
 
+# Root's QEMU has these rights: USER CAPABILITIES IMAGE OPTION...; $needs: those that it has at least.
+rights() {
+	user=$1 caps=$2 img=$3
+	shift 3
+	rm -f "$T/status"
+	"$U" run -d 60 -o rights.uniscope "$img" "$@" >"$T/out" 2>&1 &
+	run=$!
+	wait_for 60 test -s rights.uniscope/guest-0/samples-vcpu0 || {
+		cat "$T/out"
+		return 1
+	}
+	for qemu in $(cat /proc/$run/task/*/children); do
+		! grep -q '^qemu' /proc/$qemu/comm || cp /proc/$qemu/status "$T/status"
+	done
+	kill -INT $run
+	wait $run && rm -r rights.uniscope
+	cat "$T/status"
+	grep -qE "^Uid:	$user	$user	$user	$user$" "$T/status" && grep -q '^NoNewPrivs:	1' "$T/status" || return 1
+	for set in Prm Eff Amb; do
+		has=0x$(sed -n "s/^Cap$set:	//p" "$T/status")
+		[ $((has & ~caps)) -eq 0 ] && [ $((has & needs)) -eq $((needs)) ] || return 1
+	done
+}
+
+# With an image that all may read, and with root's own. An option or a program of the user's may need NET_ADMIN, but never the
+# rights to load modules, to trace, or to administer.
+all_rights() { # ACCEL
+	mkdir -p "$T/open" && chmod 755 "$T/open" && cp "$demo" "$T/open/open.elf" && chmod 711 "$T" && chmod 700 "$T/w" || return 1
+	needs=0 && rights '187[0-9]+' 0 "$T/open/open.elf" --accel "$1" || return 1
+	needs=4 && rights '187[0-9]+' 4 "$demo" --accel "$1" || return 1
+	needs=0x1000 && rights 0 0x18474cf "$demo" --accel "$1" -- -name n &&
+		rights 0 0x18474cf "$demo" --accel "$1" --qemu qemu-system-x86_64
+}
+
 threads() { # all of them, so the guest is stopped
 	"$U" run -q --threads -d 1 --accel "$1" -o t.uniscope "$BUILD/lab/$2.elf" >"$T/out" 2>&1 || {
 		cat "$T/out"
@@ -123,6 +157,11 @@ for accel in ${ACCELS:-$accels}; do
 	done
 	check "SIGKILL leaves no QEMU under $accel" killed "$accel"
 	check "Ctrl-C ends all under $accel" interrupted "$accel"
+	if [ "$(id -u)" -eq 0 ]; then
+		check "QEMU under $accel has few rights" all_rights "$accel"
+	else
+		skip "QEMU under $accel has few rights" 'only root has rights to give up'
+	fi
 done
 if objcopy -O elf32-i386 /bin/true 32.elf 2>/dev/null; then
 	check 'a 32-bit image' fails 'its last words: qemu' --accel tcg "$T/w/32.elf"
