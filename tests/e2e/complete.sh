@@ -41,13 +41,14 @@ complete() { # IMAGE SMP SECONDS JUDGE-OPTIONS...
 	beats || return 1 # what it said as it began is in its books by then
 	# A busy host leaves TCG few samples, and the missing ones are not random. If a few hundred samples cannot decide (3), it
 	# records again for longer.
-	for seconds in "$first" 10 30 120; do
+	for seconds in "$first" $((3 * first)) 10 30 120; do
 		record "$seconds" || return 1
-		judged "$@"
+		unwatched judged "$@"
 		judgement=$?
 		[ $judgement -eq 3 ] || break
 		retry "$name under $under: too few samples in $seconds s"
 	done
+	end_guest
 	return $judgement
 }
 
