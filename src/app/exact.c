@@ -71,9 +71,11 @@ static const char *const repeatable[] = { "-icount", "shift=0,sleep=off", "-seed
 static const char *const inputs[] = { "-netdev", "-nic", "-net", "-drive", "-blockdev", "-hda",
 	"-cdrom", "-chardev", "-virtfs", "-fsdev" };
 
-static void note_inputs(char **extra)
+static void note_inputs(const struct uni_qemu_args *args)
 {
-	for (char **p = extra; p != NULL && *p != NULL; p++) {
+	if (args->disk != NULL)
+		uni_note("the times at which --disk answers are not fixed: the counts may differ");
+	for (char **p = args->extra; p != NULL && *p != NULL; p++) {
 		for (size_t i = 0; i < uni_array_len(inputs); i++) {
 			if (strcmp(*p, inputs[i]) == 0)
 				uni_note("input through %s is not fixed: if it differs, the "
@@ -239,7 +241,7 @@ static int count_instructions(struct run *run, struct uni_exact **ret, struct un
 	if (more == NULL)
 		return uni_err_nomem(err);
 	if (run->args->repeatable) {
-		note_inputs(args.extra);
+		note_inputs(&args);
 		args.extra = more;
 	}
 	args.plugin = option;

@@ -286,6 +286,15 @@ repeats() {
 		grep -q '"interrupts": [1-9]' "$T/counts"
 }
 
+# A disk answers when the host's has: that is said.
+unfixed_disk() {
+	timeout 60 "$U" run --exact --repeatable --disk "$BUILD/lab/loads-gcc-fp.img" -e "$BUILD/lab/loads-gcc-fp.elf" --memory 128M \
+		--end-at kmain -d 50 -o "$T/disk.uniscope" >"$T/out" 2>&1 && grep -q 'the times at which --disk answers are not fixed' "$T/out" || {
+		cat "$T/out"
+		return 1
+	}
+}
+
 # The counts until then are there: the file is a mapping.
 killed() {
 	"$U" run --exact -q -d 100 --append loop=1 -o "$T/dead.uniscope" "$BUILD/lab/shares-gcc-nofp.elf" \
@@ -393,6 +402,7 @@ for m in $(by_default microvm 'q35 microvm'); do
 done
 check 'four vCPUs in threads of their own' known gcc-nofp --vcpus 4
 check 'the same counts again with --repeatable' repeats secs=1
+[ -z "${UNISCOPE_ALL-}" ] || check '--repeatable with a disk' unfixed_disk
 check 'QEMU is killed' killed
 check '--repeatable without --exact' refuses 'need --exact' --repeatable \
 	"$BUILD/lab/exact-gcc-nofp.elf"
