@@ -102,7 +102,6 @@ struct uni_target_info {
 	char build_id[72]; /* build-id of the image, hexadecimal, from an attached guest; "" unknown
 			    */
 	uint64_t trace_head; /* address of its uni_trace_head, from the guest; 0 unknown */
-	uint64_t counter_hz; /* rate of its CPUs' counter, as its hypervisor tells; 0 unknown */
 	char why[512]; /* for an attached one: why its backend's best way is not used; "": it is
 			  used */
 };
@@ -222,6 +221,11 @@ struct uni_target_ops {
 	 */
 	int (*granted)(struct uni_target *t, const char *what, uint8_t **ret, size_t *size_ret,
 		struct uni_err *err);
+	/*
+	 * Optional: the rate of the guest's counter, as its hypervisor tells it; 0: it does not.
+	 * May stop the guest for a moment.
+	 */
+	uint64_t (*counter_hz)(struct uni_target *t);
 	void (*info)(struct uni_target *t, struct uni_target_info *ret);
 	/* Is the guest still there? False once it has ended: then the run closes cleanly. */
 	bool (*alive)(struct uni_target *t);

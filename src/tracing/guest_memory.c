@@ -64,20 +64,21 @@ static int find_root(struct uni_tmem *m, struct uni_target *t, struct uni_err *e
 }
 
 /* A core may have only a part of it. */
-static uint64_t count_memory(struct uni_target *t, const struct uni_target_info *info)
+static uint64_t count_memory(struct uni_target *t)
 {
 	struct uni_gmem *gmem = t->ops->gmem(t);
+	struct uni_target_info info = { 0 };
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < uni_gmem_nr_regions(gmem); i++)
 		sum += uni_gmem_region(gmem, i)->size;
-	return uni_max(sum, info->mem_bytes);
+	t->ops->info(t, &info);
+	return uni_max(sum, info.mem_bytes);
 }
 
 int uni_tmem_open(struct uni_target *t, struct uni_tmem **ret, struct uni_err *err)
 {
 	struct uni_tmem *m = calloc(1, sizeof(*m));
-	struct uni_target_info info = { 0 };
 	int rc;
 
 	if (m == NULL)
@@ -85,10 +86,10 @@ int uni_tmem_open(struct uni_target *t, struct uni_tmem **ret, struct uni_err *e
 	m->gmem = t->ops->gmem(t);
 	m->is_virtual = uni_gmem_space(m->gmem) == UNI_GMEM_VIRTUAL;
 	rc = uni_as_create(m->gmem, &whole, &m->as, err);
-	t->ops->info(t, &info);
-	m->counter_hz = info.counter_hz;
+	if (t->ops->counter_hz != NULL)
+		m->counter_hz = t->ops->counter_hz(t);
 	if (!m->is_virtual)
-		m->bytes = count_memory(t, &info);
+		m->bytes = count_memory(t);
 	if (rc == 0 && !m->is_virtual)
 		rc = find_root(m, t, err);
 	if (rc != 0) {

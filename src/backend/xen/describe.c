@@ -56,7 +56,6 @@ void uni_xen_describe(
 	uni_xen_store_image(x, d, ret->image, sizeof(ret->image));
 	ret->nr_vcpus = d->nr_vcpus;
 	ret->mem_bytes = d->mem_bytes;
-	ret->counter_hz = uni_xen_call_tsc_hz(x, d->domid);
 	uni_xen_say_rest(d, ret);
 	if (d->shutdown)
 		(void)snprintf(state, sizeof(state), "it %s and is preserved", uni_xen_fate(d));

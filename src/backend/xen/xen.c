@@ -231,6 +231,13 @@ static void xen_info(struct uni_target *base, struct uni_target_info *ret)
 	*ret = xen_target(base)->info;
 }
 
+static uint64_t xen_counter_hz(struct uni_target *base)
+{
+	struct uni_xen_target *t = xen_target(base);
+
+	return uni_xen_call_tsc_hz(t->call, t->dom.domid);
+}
+
 static bool xen_alive(struct uni_target *base)
 {
 	struct uni_xen_target *t = xen_target(base);
@@ -331,6 +338,7 @@ const struct uni_target_ops uni_target_xen = {
 	.release = xen_release,
 	.more_regs = xen_more_regs,
 	.gmem = xen_gmem,
+	.counter_hz = xen_counter_hz,
 	.info = xen_info,
 	.alive = xen_alive,
 	.granted = uni_xen_granted,
