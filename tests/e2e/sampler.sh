@@ -104,6 +104,21 @@ capable() {
 	refused $? "$T/err" 1 'CAP_BPF and CAP_PERFMON are missing.*setcap'
 }
 
+# There, threads have other numbers than those that the host's kernel takes.
+namespaced() {
+	unshare -p -f -m --mount-proc timeout 120 "$U" run -d 5 --exits --append loop=1 -o "$T/ns.uniscope" "$(image shares)" >"$T/log" 2>&1 || {
+		cat "$T/log"
+		return 1
+	}
+	cat "$T/log"
+	"$U" export -f json "$T/ns.uniscope" -o "$T/ns.json" && python3 -c '
+import json, sys
+s = json.load(open(sys.argv[1]))
+guest = s["recording"]["guests"][0]
+assert guest["method"] == "bpf" and guest["complete"] == 1 and s["total"] > 0 and guest["vcpus"][0]["exits"] > 0, s
+' "$T/ns.json"
+}
+
 exec 3>&1
 for cc in $(compiler_of bpf); do
 	[ -e "$BUILD/lab/shares-$cc-fp.elf" ] || continue
@@ -120,5 +135,10 @@ if [ "$(id -u)" = 0 ] && command -v setcap >/dev/null && command -v setpriv >/de
 	check 'CAP_BPF and CAP_PERFMON are enough; without them it says so' capable
 else
 	skip 'CAP_BPF and CAP_PERFMON are enough' 'not root, or no setcap and setpriv'
+fi
+if unshare -p -f -m --mount-proc true 2>/dev/null; then
+	check 'in a pid namespace of its own' namespaced
+else
+	skip 'in a pid namespace of its own' 'unshare is not permitted'
 fi
 finish

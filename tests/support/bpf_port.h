@@ -97,6 +97,14 @@ static inline long bpf_probe_read_kernel_str(void *dst, u32 size, const void *sr
 
 #define bpf_core_read bpf_probe_read_kernel
 
+struct task_struct;
+static __attribute__((unused)) const struct task_struct *bpf_current; /* whoever reads the file */
+
+static inline const struct task_struct *bpf_get_current_task_btf(void)
+{
+	return bpf_current;
+}
+
 static inline u64 bpf_ktime_get_ns(void)
 {
 	return 1000;

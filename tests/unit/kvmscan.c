@@ -21,8 +21,8 @@ struct world {
 	struct kvm_memslots ms;
 	struct kvm_memory_slot slot[4];
 	struct kvm_vcpu vcpu[2];
-	struct task_struct task[2];
-	struct pid pid[2];
+	struct task_struct task[2], reader;
+	struct pid pid[2], reader_pid;
 	struct rq rq;
 	struct cfs_rq cfs;
 	struct uni_kvm_scan scan;
@@ -57,6 +57,8 @@ static void make(struct world *w)
 	w->kvm.online_vcpus.counter = 2;
 	w->kvm.userspace_pid = 4121;
 	w->ms.generation = 8;
+	w->reader.thread_pid = &w->reader_pid;
+	bpf_current = &w->reader;
 	w->rq.clock = 500;
 	w->cfs.rq = &w->rq;
 	for (int i = 0; i < 2; i++) {
@@ -194,6 +196,29 @@ static void test_vcpus(void **state)
 	free(w);
 }
 
+/* The reader's namespace has numbers of its own, where it sees the thread at all. */
+static void test_namespaces(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	const int inner = 7;
+
+	(void)state;
+	for (unsigned level = 0; level < 3; level++) {
+		make(w);
+		w->reader_pid.level = level;
+		w->pid[0].level = 1;
+		memcpy((char *)w->pid[0].numbers + sizeof(struct upid), &inner, sizeof(inner));
+		emit_vcpu(NULL, &w->vcpu[0]);
+		emit_vm(NULL, &w->kvm);
+		assert_int_equal(parse(w), 0);
+		assert_int_equal(w->scan.vcpu[0].vcpu.tid, level == 0	? 4130
+							   : level == 1 ? inner
+									: 0);
+		assert_int_equal(w->scan.vcpu[0].vcpu.host_tid, 4130);
+	}
+	free(w);
+}
+
 static void refused(struct world *w, const char *word)
 {
 	memset(&w->err, 0, sizeof(w->err));
@@ -308,6 +333,7 @@ int main(void)
 		cmocka_unit_test(test_joined),
 		cmocka_unit_test(test_old_slots),
 		cmocka_unit_test(test_vcpus),
+		cmocka_unit_test(test_namespaces),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_files),

@@ -202,8 +202,9 @@ struct uni_bpf_item {
 		struct uni_bpf_item_vm vm;
 		struct uni_bpf_item_slot slot;
 		struct {
-			u64 vcpu; /* struct kvm_vcpu * */
-			u32 tid;  /* by the innermost pid namespace of the VMM */
+			u64 vcpu;     /* struct kvm_vcpu * */
+			u32 tid;      /* in the pid namespace of the reader; 0: none */
+			u32 host_tid; /* in the host's, as programs see it */
 			u32 protected_regs;
 			u64 now_ns, clock; /* its run queue's clock, which may be a little old */
 			u64 arrival, queued, delay, exec_ns;

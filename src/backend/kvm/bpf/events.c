@@ -35,7 +35,7 @@ void uni_kvm_stream_leave(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *
 	(void)bpf_link__destroy(v->leave);
 	v->sample = v->leave = NULL;
 	v->ticks.fd = -1;
-	v->tid = 0;
+	v->tid = v->host_tid = 0;
 }
 
 /* Reads the thread's state at the begin of sampling: its sleep and its waits count from now on. */
@@ -72,6 +72,7 @@ static int enter_vcpu(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *v,
 	if (v->since_ns == 0)
 		v->since_ns = item->vcpu.now_ns;
 	v->tid = item->vcpu.tid;
+	v->host_tid = item->vcpu.host_tid;
 	r = attach_event(
 		s->bpf->event, uni_kvm_event_open(v->tid, &out), index | UNI_BPF_LEAVES, &v->leave);
 	if (r == 0 && s->cfg.frequency > 0)

@@ -115,15 +115,15 @@ void uni_kvm_exits_follow(struct uni_kvm_stream *s)
 		struct uni_kvm_stream_vcpu *v = &s->vcpu[i];
 		uint32_t index = (uint32_t)v->index;
 
-		if (v->tid == v->exit_tid)
+		if (v->host_tid == v->exit_tid)
 			continue;
 		if (v->exit_tid != 0)
 			(void)bpf_map_delete_elem(x->progs->by_thread_fd, &v->exit_tid);
 		v->exit_tid = 0;
-		if (v->tid == 0 ||
-			bpf_map_update_elem(x->progs->by_thread_fd, &v->tid, &index, 0) != 0)
+		if (v->host_tid == 0 ||
+			bpf_map_update_elem(x->progs->by_thread_fd, &v->host_tid, &index, 0) != 0)
 			continue;
-		v->exit_tid = v->tid;
+		v->exit_tid = v->host_tid;
 		exit_of(s, i)->every = s->cfg.exits_every;
 	}
 }

@@ -138,6 +138,30 @@ UNI_APART void emit_vm(struct seq_file *seq, const struct kvm *kvm)
 		walk_slots(&w);
 }
 
+/* numbers[] has one element for each pid namespace around it, the host's first. */
+static __always_inline u32 number_of(const struct pid *pid, u32 level)
+{
+	int n = 0;
+
+	bpf_probe_read_kernel(&n, sizeof(n),
+		(const void *)((u64)pid + UNI_OFFSETOF(struct pid, numbers) +
+			       level * UNI_SIZEOF(struct upid)));
+	return (u32)n;
+}
+
+/* The namespace of whoever reads this file; 0, no thread's number, if it cannot see this one. */
+static __always_inline u32 readers_number(const struct pid *pid)
+{
+	const struct task_struct *reader = bpf_get_current_task_btf();
+	const struct pid *own = NULL;
+	u32 level = 0, most = 0;
+
+	UNI_CORE(own, reader, thread_pid);
+	UNI_CORE(level, own, level);
+	UNI_CORE(most, pid, level);
+	return level <= most ? number_of(pid, level) : 0;
+}
+
 /* The thread that runs the vCPU, and its state in the scheduler. */
 static __always_inline void fill_task(struct uni_bpf_item *item, const struct kvm_vcpu *v)
 {
@@ -147,17 +171,12 @@ static __always_inline void fill_task(struct uni_bpf_item *item, const struct kv
 	const struct rq *rq = NULL;
 	const struct pid *pid = NULL;
 	unsigned char delayed = 0;
-	u32 level = 0;
-	int n = 0;
 
 	UNI_CORE(pid, v, pid);
 	if (pid == NULL)
 		return;
-	UNI_CORE(level, pid, level);
-	/* numbers[] has one element for each namespace around it. */
-	bpf_probe_read_kernel(
-		&n, sizeof(n), (const void *)((u64)pid + UNI_OFFSETOF(struct pid, numbers)));
-	item->vcpu.tid = (u32)n;
+	item->vcpu.tid = readers_number(pid);
+	item->vcpu.host_tid = number_of(pid, 0);
 	UNI_CORE(node, pid, tasks[0].first);
 	if (node == NULL)
 		return;

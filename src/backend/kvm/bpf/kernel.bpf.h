@@ -42,16 +42,6 @@ struct sched_info {
 	unsigned long long last_queued;
 } UNI_RELOC;
 
-struct task_struct {
-	int on_cpu;
-	int on_rq;
-	struct sched_entity se;
-	struct sched_info sched_info;
-	int pid;
-	int tgid;
-	struct hlist_node pid_links[4];
-} UNI_RELOC;
-
 struct upid {
 	int nr;
 } UNI_RELOC;
@@ -60,6 +50,17 @@ struct pid {
 	unsigned int level;
 	struct hlist_head tasks[4];
 	struct upid numbers[1];
+} UNI_RELOC;
+
+struct task_struct {
+	int on_cpu;
+	int on_rq;
+	struct sched_entity se;
+	struct sched_info sched_info;
+	int pid;
+	int tgid;
+	struct hlist_node pid_links[4];
+	struct pid *thread_pid;
 } UNI_RELOC;
 
 struct pt_regs {

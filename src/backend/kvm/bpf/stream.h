@@ -26,10 +26,10 @@ struct uni_kvm_ticks {
 
 /* Facts about one vCPU, besides those of the kernel side. */
 struct uni_kvm_stream_vcpu {
-	int index; /* in the object's vcpu[]; -1: this vCPU is not known yet */
-	uint32_t tid;
-	uint32_t exit_tid; /* its exits are watched by this thread number; exits.c */
-	uint64_t ptr;	   /* struct kvm_vcpu * */
+	int index;		/* in the object's vcpu[]; -1: this vCPU is not known yet */
+	uint32_t tid, host_tid; /* for us, and for programs in the kernel */
+	uint32_t exit_tid;	/* its exits are watched by this host_tid; exits.c */
+	uint64_t ptr;		/* struct kvm_vcpu * */
 	struct bpf_link *sample, *leave;
 	struct uni_kvm_ticks ticks;
 	uint64_t since_ns;		/* begin of its sampling */
