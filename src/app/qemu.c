@@ -331,11 +331,14 @@ static int check_disk(
 static int open_files(const struct uni_qemu_args *args, const struct uni_qemu *q, int *console_ret,
 	struct uni_err *err)
 {
+	struct stat st;
 	int rc;
 
 	if (access(args->image, R_OK) != 0)
 		return uni_err_set(
 			err, UNI_ENOENT, "cannot read image %s: %s", args->image, strerror(errno));
+	if (stat(args->image, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0)
+		return uni_err_set(err, UNI_EFORMAT, "image %s is empty", args->image);
 	rc = args->disk != NULL ? check_disk(args, q, err) : 0;
 	if (rc != 0)
 		return rc;

@@ -9,6 +9,8 @@
 
 /* uniscope starts QEMU with -S, too, and lets it run at once. extra: up to a NULL; or NULL. */
 bool uni_qemu_wants_paused(char *const *extra);
+/* QEMU would take both that and ours, and the first one wins. */
+bool uni_qemu_names_accel(char *const *extra);
 /* microvm starts quickly, and has no PCI. Unknown options get the old machine. */
 bool uni_qemu_fits_microvm(const struct uni_image *image, char *const *extra);
 

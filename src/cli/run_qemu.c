@@ -278,6 +278,10 @@ int uni_run_qemu(struct uni_run_options *o, const char *path, char **extra, stru
 		return uni_err_set(err, UNI_EUSAGE,
 			"-S starts the guest paused, and there would be nothing to record: start "
 			"QEMU yourself, and take `uniscope record`");
+	if (uni_qemu_names_accel(extra))
+		return uni_err_set(err, UNI_EUSAGE,
+			"how QEMU runs the guest is uniscope's own option: give --accel kvm or "
+			"--accel tcg instead, before --");
 	if (o->exact != NULL)
 		return uni_exact_run(&(struct uni_exact_args){ .qemu = a.args,
 					     .symbols = o->symbols,

@@ -385,6 +385,10 @@ check 'microvm for an image of 32 bits that PVH boots' machine_of microvm ends-3
 check 'which is sampled there' sampled_32
 check 'q35 with a PCI device' machine_of q35 ends.elf -- -device virtio-rng-pci
 check 'microvm with options that add no device' machine_of microvm ends.elf -- -accel tcg -name ends
+: >empty.elf
+check 'another accelerator is refused' refuses 2 'give --accel kvm or --accel tcg instead' ends.elf -- -accel tcg
+check 'one of a machine, too' refuses 2 'give --accel kvm or --accel tcg instead' ends.elf -- -M microvm,accel=tcg
+check 'an empty file is refused' refuses 1 'empty.elf is empty' empty.elf
 check 'a paused start is refused' refuses 2 '-S starts the guest paused' ends.elf -- -name ends -S
 check 'an image that is no ELF file is refused before it is booted' refuses 1 'halt.bin is no ELF image.*with -e' halt.bin
 check 'the machine of the options for QEMU' machine_of pc ends.elf -- -machine pc,usb=off
