@@ -5,6 +5,7 @@
     totals.py check BUILD [NAME...]     are the built tests those in tests/names (or: these)?
     totals.py names BUILD               tests/names, as it has to be for what was built
     totals.py targets BUILD             what ninja has to build for the tests that are not in suite all
+    totals.py targets BUILD -SUITE      what it has to build for all tests but those in that suite
     totals.py targets BUILD SUITE...    what it has to build for the tests in these suites; suite objects: for the warnings of each file
     totals.py sum WHICH BUILD/LOG...    adds up: WHICH is all, default or names
     totals.py cpu TIMES SECONDS         the cost of it all, from a file with the output of the shell's `times`
@@ -20,8 +21,7 @@ LINES = 40  # of what a failed check says; the last ones, where the verdict is
 CHECKS = 10  # of a test that failed
 SLOWEST = 10
 SLOW_CHECKS = 3  # of each of these
-# The suites that run in a build without guests, by the name of its log.
-SUITES = {"clang": {"unit"}, "asan": {"unit", "fuzz"}}
+SUITES = {"unit", "fuzz"}  # that run in a build without guests
 
 
 def last(lines):
@@ -197,14 +197,18 @@ def targets(build, suites, out=sys.stdout):
     """Meson's own `all` has what any test wants: the images of those that are left out, too."""
     info = pathlib.Path(build, "meson-info")
     known = json.loads((info / "intro-targets.json").read_text())
-    wanted = set()
+    without = {s[1:] for s in suites if s.startswith("-")}
+    suites = set(suites) - {"-" + s for s in without}
+    wanted, unwanted = set(), set()
     for t in json.loads((info / "intro-tests.json").read_text()):
         its = {s.split(":")[-1] for s in t["suite"]}
-        if its & set(suites) if suites else "all" not in its:
+        if its & without:
+            unwanted.update(t["depends"])
+        elif its & suites if suites else without or "all" not in its:
             wanted.update(t["depends"])
     root = pathlib.Path(build).resolve()
     for t in known:
-        if t["id"] in wanted or (t["build_by_default"] and not suites):
+        if t["id"] in wanted or (t["build_by_default"] and not suites and t["id"] not in unwanted):
             for name in t["filename"]:
                 print(pathlib.Path(name).resolve().relative_to(root), file=out)
     if "objects" in suites:
@@ -214,11 +218,10 @@ def targets(build, suites, out=sys.stdout):
 
 
 def add_up(which, logs, out=sys.stdout):
-    totals, ran, left, suites_of = Totals(out), {}, [], {}
+    totals, ran, left = Totals(out), {}, []
     for log in logs:
-        build, log_name = str(pathlib.Path(log).parent), pathlib.Path(log).name
-        path = pathlib.Path(build, "meson-logs", log_name + ".json")
-        suites_of.setdefault(build, set()).update(SUITES.get(log_name, {"unit", "fuzz"}))
+        build = str(pathlib.Path(log).parent)
+        path = pathlib.Path(build, "meson-logs", pathlib.Path(log).name + ".json")
         if not path.exists():
             totals.fail("%s: no test ran" % log)
             continue
@@ -230,8 +233,8 @@ def add_up(which, logs, out=sys.stdout):
     for build, names in ran.items():
         have = {} if which == "names" else built(build)
         if "e2e/lab_boot" not in have:
-            have = {n: suites for n, suites in have.items() if suites & suites_of[build]}
-        elif which == "all":  # the build with ASan runs the fuzz tests
+            have = {n: suites for n, suites in have.items() if suites & SUITES}
+        elif which == "all":  # the build by clang runs the fuzz tests
             have = {n: suites for n, suites in have.items() if "fuzz" not in suites}
         left += sorted(n for n, suites in have.items() if which == "default" and "all" in suites)
         for name in sorted(have.keys() - names - set(left)):
@@ -239,7 +242,7 @@ def add_up(which, logs, out=sys.stdout):
     totals.slowest()
     totals.by_suite()
     if which == "default":
-        totals.say("left out (sh test.sh all runs them): %s; clang, and ASan and UBSan; clang-tidy and cppcheck of "
+        totals.say("left out (sh test.sh all runs them): %s; clang with ASan and UBSan; clang-tidy and cppcheck of "
                    "what is as in the branch's base" % (", ".join(left) or "no test"))
     totals.say(f"{totals.passed} passed, {totals.failed} failed, {totals.skipped} skipped")
     return 1 if totals.failed or not totals.passed else 0

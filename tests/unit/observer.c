@@ -23,6 +23,14 @@
 #include "base/observer.h"
 #include "base/stop.h"
 
+#ifdef __has_feature /* clang */
+#if __has_feature(address_sanitizer)
+#define WITH_ASAN
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define WITH_ASAN
+#endif
+
 #define PAGE 4096u
 
 static pid_t watched;
@@ -193,7 +201,7 @@ static void one_that_does_not_stop(void **state)
 	pid_t pid;
 
 	(void)state;
-#ifdef __SANITIZE_ADDRESS__
+#ifdef WITH_ASAN
 	skip(); /* a sanitizer stops threads itself: its filter lets it */
 #endif
 	pid = fork();
