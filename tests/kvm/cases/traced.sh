@@ -14,7 +14,7 @@ traced() { # NAME GUEST-OPTION...
 		kill -INT $recorder && wait $recorder
 	status=$?
 	cat "$T/said"
-	[ $status -eq 0 ] && uniscope record "$target" -q -F 20 -d 0.3 --watch lab_traced \
+	[ $status -eq 0 ] && uniscope record "$target" -q --method pause -F 20 -d 0.3 --watch lab_traced \
 		-o "${session%.uniscope}-truth.uniscope" && kill "$pid"
 }
 
