@@ -80,7 +80,7 @@ json.dump(doc, open(sys.argv[3], "w"))' "$T/s.uniscope" "$1" "$T/one.json" || re
 }
 
 judged() {
-	for seconds in 6 30; do # a busy host gives them few turns
+	for seconds in 6 12 30; do # a busy host gives them few turns
 		record "kvm:pid=$one" "kvm:pid=$two" -d $seconds --watch lab_truth || {
 			cat "$T/log"
 			return 1
