@@ -63,9 +63,11 @@ static uint64_t now_ns(void)
 static void wait_for_turn(uint64_t begin_ns, uint64_t rate)
 {
 	uint64_t calls = count_leaf + count_fib + count_round;
+	uint64_t turn_ns = begin_ns + (uint64_t)((unsigned __int128)calls * NS_A_SECOND / rate);
+	struct timespec turn = { .tv_sec = (time_t)(turn_ns / NS_A_SECOND),
+		.tv_nsec = (long)(turn_ns % NS_A_SECOND) };
 
-	while (calls > (unsigned __int128)(now_ns() - begin_ns) * rate / NS_A_SECOND)
-		;
+	(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &turn, NULL);
 }
 
 static uint64_t number(int argc, char **argv, int i, uint64_t otherwise)
