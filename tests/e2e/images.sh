@@ -45,7 +45,7 @@ moved() { # ACCEL VARIANT
 	boot "$1" "$elf" "" --qmp "$T/q" || return 1
 	deep_chain "$target" || return 1
 	# Between two descents it is in app_main itself.
-	for seconds in 1 5 20 80; do # a busy host steals many samples
+	for seconds in 1 3 8 20 80; do # a busy host steals many samples
 		"$U" record "$target" -q -d $seconds -o "$T/s.uniscope" --overwrite -e "$elf" &&
 			"$U" export --no-inline -f folded "$T/s.uniscope" -o "$T/folded" || return 1
 		[ "$(awk '{ n += $NF } END { print n + 0 }' "$T/folded")" -ge 50 ] && break
@@ -166,7 +166,7 @@ P
 
 # The file of a further -e is looked for, whichever command it is.
 again() {
-	for seconds in 1 5 20; do
+	for seconds in 1 3 8 20; do
 		"$U" top "$target" --batch --json --no-inline --rows 0 -d $seconds -i $seconds -e "$elf" \
 			-e "$program" >"$T/out" || return 1
 		grep -q '"program_burn"' "$T/out" && grep -q '"service_burn"' "$T/out" && break

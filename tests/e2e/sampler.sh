@@ -23,7 +23,7 @@ record() { # SECONDS HZ [OPTION...]
 truth() { # IMAGE HZ
 	boot kvm "$BUILD/lab/$1.elf" '' || return 1
 	sleep 1
-	for seconds in 5 20 40; do
+	for seconds in 5 10 20 40; do
 		record $seconds "$2" --watch lab_truth || return 1
 		"$U" export --no-inline "$T/s.uniscope" --all-time -f json -o "$T/s.json" || return 1
 		python3 "$here/judge.py" --stacks "$T/s.json" --session "$T/s.uniscope" \
