@@ -171,8 +171,8 @@ uint32_t stack_find_return(const struct stack *st, uint64_t pc);
 /* ---- the whole ---- */
 
 /*
- * Where a function begins; where a call may return. With .links: where one begins that stores its
- * return address at once, and where another one begins.
+ * A function begins there; a call may return there. With .links: a function begins there that
+ * stores its return address at once, and another one.
  */
 enum { BLOCK_STEP, BLOCK_START, BLOCK_SITE, BLOCK_SAVE, BLOCK_LINK, BLOCK_KINDS };
 

@@ -57,7 +57,7 @@ repeats() {
 		cmp "$T/r1.json" "$T/r2.json" && [ "$(wc -c <"$T/r1.uniscope/guest-0/events-vcpu0")" -gt 1000000 ]
 }
 
-# What fits is there, and the rest is counted. The guest goes on to its end.
+# The part that fits is there, and the rest is counted. The guest goes on to its end.
 disk_full() {
 	mkdir -p "$T/disk" && mount -t tmpfs -o size=4m tmpfs "$T/disk" || return 1
 	timeout 120 "$U" run -q --exact=calls -d 100 --append 'rounds=1 seed=3 fib=26' -o "$T/disk/full.uniscope" \
