@@ -201,11 +201,11 @@ counts_alone() {
 # The same on aarch64: its calls push nothing.
 on_aarch64() { # VARIANT
 	for mode in counts tree; do
-		counted $mode "$BUILD/lab/aarch64/exact-$1.elf" rounds=2 --repeatable "--exact=$mode" &&
-			"$U" export -f counts "$T/$mode.uniscope" >"$T/$mode.counts" || return 1
+		counted a64-$mode "$BUILD/lab/aarch64/exact-$1.elf" rounds=2 --repeatable "--exact=$mode" &&
+			"$U" export -f counts "$T/a64-$mode.uniscope" >"$T/a64-$mode.counts" || return 1
 	done
-	judge known "$T/tree.json" "$T/tree.console.log" aarch64 && judge calls "$T/tree.counts" "$T/tree.console.log" &&
-		judge modes "$T/tree.counts" "$T/counts.counts" && "$U" export --no-inline -f folded "$T/tree.uniscope" >"$T/folded" || return 1
+	judge known "$T/a64-tree.json" "$T/a64-tree.console.log" aarch64 && judge calls "$T/a64-tree.counts" "$T/a64-tree.console.log" &&
+		judge modes "$T/a64-tree.counts" "$T/a64-counts.counts" && "$U" export --no-inline -f folded "$T/a64-tree.uniscope" >"$T/folded" || return 1
 	down='app_main;throw_often;exact_catch;dive;dive;dive;dive;dive;dive;dive;dive;exact_throw 600$'
 	back='app_main;exact_bounce;exact_bounce;exact_bounce;exact_bounce;exact_note 3$'
 	for stack in "$down" "$back" 'app_main;throw_often;after_throw [0-9]*$' 'app_main;fault_often;exact_touch;exact_page_fault;exact_map [0-9]*$'; do
