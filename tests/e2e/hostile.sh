@@ -9,7 +9,7 @@ U=$1 BUILD=$2 SRC=$3
 ask="$SRC/tests/e2e/ask.py"
 elf=$(image hostile)
 
-# What must hold of each recording, and what takes enough samples.
+# Each recording must hold this; some of it takes enough samples.
 allowed() { # STOP-WORDS...
 	"$U" export --no-inline "$T/s.uniscope" --all-time -f json -o "$T/s.json" &&
 		"$U" report "$T/s.uniscope" >/dev/null &&
