@@ -185,7 +185,7 @@ in_page() { # WORDS FILE: in what a page holds, packed as it is
 
 # Does the guest's heart beat?
 beats() {
-	for seconds in 0.5 4; do # a KVM that emulates is slow
+	for seconds in 0.5 1.5 4; do # a KVM that emulates is slow
 		timeout 30 "$U" record "$target" -q -d $seconds -F 20 -e "$elf" --watch lab_truth \
 			-o "$T/beat.uniscope" --overwrite &&
 			python3 "$SRC/tests/e2e/ask.py" beats "$T/beat.uniscope" && return 0

@@ -9,7 +9,7 @@ U=$1 BUILD=$2 SRC=$3
 ask="$SRC/tests/e2e/ask.py"
 elf=$(image hostile)
 
-# Each recording must hold this; some of it takes enough samples.
+# This must hold of each recording; the rest takes enough samples.
 allowed() { # STOP-WORDS...
 	"$U" export --no-inline "$T/s.uniscope" --all-time -f json -o "$T/s.json" &&
 		"$U" report "$T/s.uniscope" >/dev/null &&
@@ -36,7 +36,7 @@ hostile() { # UNWIND WAY MODE SMP STOP-WORDS...
 	[ "$mode" = huge ] && share=0.1
 	# On a busy host samples are few, and the guest may not be hostile yet: then it records longer. An error that must never
 	# happen fails at once.
-	for seconds in 0.6 2 8 24; do
+	for seconds in 0.6 2 6 20; do
 		timeout 90 "$U" record "$target" "$(method "$way")" -q -F 199 -d $seconds -e "$elf" \
 			--unwind "$unwind" \
 			--watch lab_truth -o "$T/s.uniscope" --overwrite 2>&1 && kill -0 "$guest" &&

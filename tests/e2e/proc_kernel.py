@@ -108,7 +108,7 @@ def same(mine, perf):
 
 
 def judge(pid):
-    for seconds in 2, 10, 40:  # a busy host gives it few turns
+    for seconds in 2, 5, 12, 40:  # a busy host gives it few turns
         mine, perf = ours(f"proc:pid={pid}", seconds), perfs(pid, seconds)
         if min(mine.n, perf.n) >= 500:
             break
@@ -166,7 +166,7 @@ def again(perf):
 
 
 def stopped(pid):
-    for seconds in 2, 10, 40:
+    for seconds in 2, 5, 12, 40:
         mine = ours(f"proc:pid={pid},via=stop", seconds)
         if mine.n >= 300:
             break
