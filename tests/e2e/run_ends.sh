@@ -384,7 +384,7 @@ check 'microvm for an image that PVH boots' machine_of microvm ends.elf
 check 'microvm for an image of 32 bits that PVH boots' machine_of microvm ends-32.elf
 check 'which is sampled there' sampled_32
 check 'q35 with a PCI device' machine_of q35 ends.elf -- -device virtio-rng-pci
-check 'microvm with options that add no device' machine_of microvm ends.elf -- -accel tcg -name ends
+check 'microvm with options that add no device' machine_of microvm ends.elf -- -d guest_errors -name ends
 : >empty.elf
 check 'another accelerator is refused' refuses 2 'give --accel kvm or --accel tcg instead' ends.elf -- -accel tcg
 check 'one of a machine, too' refuses 2 'give --accel kvm or --accel tcg instead' ends.elf -- -M microvm,accel=tcg
