@@ -64,12 +64,12 @@ noncanonical 1 loop
 wrap 1 bad-pointer
 data 1 bad-pc
 zero 1
-long 1 limit
+long 1 bad-pointer
 rsp 1 loop
 recursive 1
 flip 1 fault loop bad-pc bad-pointer
 beyond 1 fault
-huge 1 limit
+huge 1
 scribble 2 loop bad-pointer bad-pc fault?
 END
 }

@@ -17,7 +17,7 @@ cycle 0.6 loop
 unmapped 0.6 fault
 noncanonical 0.6 loop
 data 0.6 bad-pc
-long 0.6 limit
+long 0.6 bad-pointer
 recursive 0.6
 flip 0.6 fault loop bad-pc bad-pointer
 beyond 0.6 fault
