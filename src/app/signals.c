@@ -8,7 +8,7 @@
 
 /* Set by the handler; the sampler looks at it between samples. */
 static atomic_bool interrupted, suspended;
-static atomic_bool signalled; /* interrupted by the user */
+static atomic_bool signalled;	      /* interrupted by the user */
 static atomic_int_least64_t first_ns; /* time of the first Ctrl-C; 0: not yet */
 
 /* timeout and sudo signal both a process and its group: that is one request. */
