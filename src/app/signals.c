@@ -8,7 +8,8 @@
 
 /* Set by the handler; the sampler looks at it between samples. */
 static atomic_bool interrupted, suspended;
-static atomic_bool signalled;	      /* interrupted by the user */
+static atomic_bool signalled; /* interrupted by the user */
+static unsigned begun;	      /* a recording within `run` keeps a Ctrl-C that came before it */
 static atomic_int_least64_t first_ns; /* time of the first Ctrl-C; 0: not yet */
 
 /* timeout and sudo signal both a process and its group: that is one request. */
@@ -46,16 +47,19 @@ void uni_signals_begin(struct uni_signals *s)
 {
 	struct sigaction sa = { .sa_handler = on_signal };
 
-	atomic_store(&interrupted, false);
-	atomic_store(&signalled, false);
-	atomic_store(&first_ns, 0);
-	atomic_store(&suspended, false);
+	if (begun++ == 0) {
+		atomic_store(&interrupted, false);
+		atomic_store(&signalled, false);
+		atomic_store(&first_ns, 0);
+		atomic_store(&suspended, false);
+	}
 	for (size_t i = 0; i < UNI_SIGNALS; i++)
 		(void)sigaction(taken[i], &sa, &s->old[i]);
 }
 
 void uni_signals_end(struct uni_signals *s)
 {
+	begun--;
 	for (size_t i = 0; i < UNI_SIGNALS; i++)
 		(void)sigaction(taken[i], &s->old[i], NULL);
 }

@@ -15,7 +15,8 @@ struct uni_signals {
 	struct sigaction old[UNI_SIGNALS];
 };
 
-void uni_signals_begin(struct uni_signals *s); /* forgets earlier requests */
+/* Forgets earlier requests, unless it is called within another begin and end. */
+void uni_signals_begin(struct uni_signals *s);
 void uni_signals_end(struct uni_signals *s);
 /* Set once the run was asked to end; for uni_sampler_cfg.stop. */
 const atomic_bool *uni_signals_stop(void);
