@@ -67,10 +67,9 @@ static bool give_dir(const char *dir, uid_t uid)
 }
 
 /* Until the next call it can go back: root is its saved user. */
-static bool try_user(uid_t uid, gid_t group, const char *dir)
+static bool try_user(uid_t uid, const char *dir)
 {
-	return give_dir(dir, uid) && setgroups(1, &group) == 0 && setresgid(uid, uid, uid) == 0 &&
-	       setresuid(uid, uid, 0) == 0;
+	return give_dir(dir, uid) && setresgid(uid, uid, uid) == 0 && setresuid(uid, uid, 0) == 0;
 }
 
 static void go_back(const char *dir)
@@ -90,7 +89,10 @@ static bool become_user(
 
 	if (!needs->kvm || stat(KVM, &st) != 0 || st.st_gid == 0)
 		st.st_gid = uid;
-	if (!try_user(uid, st.st_gid, needs->dir)) {
+	/* A user namespace may forbid it. */
+	if (setgroups(1, &st.st_gid) != 0)
+		return false;
+	if (!try_user(uid, needs->dir)) {
 		go_back(needs->dir);
 		return false;
 	}

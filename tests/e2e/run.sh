@@ -138,6 +138,15 @@ all_rights() { # ACCEL
 		rights 0 0x18474cf "$demo" --accel "$1" --qemu qemu-system-x86_64
 }
 
+# Root of a user namespace may not become another user.
+namespaced() {
+	unshare -Ur "$U" run -q -d 1 --accel tcg -o u.uniscope "$demo" >"$T/out" 2>&1 || {
+		cat "$T/out"
+		return 1
+	}
+	rm -r u.uniscope
+}
+
 threads() { # all of them, so the guest is stopped
 	"$U" run -q --threads -d 1 --accel "$1" -o t.uniscope "$BUILD/lab/$2.elf" >"$T/out" 2>&1 || {
 		cat "$T/out"
@@ -163,6 +172,11 @@ for accel in ${ACCELS:-$accels}; do
 		skip "QEMU under $accel has few rights" 'only root has rights to give up'
 	fi
 done
+if unshare -Ur true 2>/dev/null; then
+	check 'as root of a user namespace' namespaced
+else
+	skip 'as root of a user namespace' 'unshare is not permitted'
+fi
 if objcopy -O elf32-i386 /bin/true 32.elf 2>/dev/null; then
 	check 'a 32-bit image' fails 'its last words: qemu' --accel tcg "$T/w/32.elf"
 else
