@@ -74,37 +74,24 @@ static int take_granted(
 /* --- uniscope's own ring -----------------------------------------------------------------------
  */
 
-#define HAS_SOME (-1)
-
-/* The end of a trace is an event, too, which no thread had. */
-static int find_event(void *arg, const struct uni_promise_event *event)
-{
-	struct uni_promise_event e = *event;
-	bool keep;
-	int rc = uni_mirage_ids_replace(arg, &e, &keep);
-
-	return rc == 0 && keep ? HAS_SOME : rc;
-}
-
 /* It may have calls alone. */
-static int check_events(const char *path, struct uni_err *err)
+static int check_threads(const char *path, struct uni_err *err)
 {
 	const struct uni_promises_args args = { 0 };
-	struct uni_mirage_ids *ids = uni_mirage_ids_create();
-	int rc;
+	struct uni_promise_builder *b = uni_promise_builder_create();
+	struct uni_input in;
+	int rc = b == NULL ? uni_err_nomem(err) : uni_input_open(path, FILE_MAX, &in, err);
 
-	if (ids == NULL)
-		return uni_err_nomem(err);
-	uni_note_hush(true); /* whoever converts it tells of its losses */
-	rc = uni_promises_each(path, &args, find_event, ids, err);
-	uni_note_hush(false);
-	uni_mirage_ids_destroy(ids);
-	if (rc == 0)
-		return uni_err_set(err, UNI_ENOENT, "it has no events of threads");
-	if (rc != HAS_SOME)
-		return rc;
-	*err = (struct uni_err){ 0 };
-	return 0;
+	if (rc == 0) {
+		uni_note_hush(true); /* whoever converts it tells of its losses */
+		rc = uni_promises_read(b, path, &in, &args, err);
+		uni_note_hush(false);
+		uni_input_close(&in);
+	}
+	if (rc == 0 && uni_promise_builder_finish(b)->all.nr == 0)
+		rc = uni_err_set(err, UNI_ENOENT, "it has no events of threads");
+	uni_promise_builder_destroy(b);
+	return rc;
 }
 
 static int take_own(const char *target, const char *folder, char **path_ret, struct uni_err *err)
@@ -127,7 +114,7 @@ static int take_own(const char *target, const char *folder, char **path_ret, str
 			.output = *path_ret, .snapshot = true, .quiet = true },
 		err);
 	uni_tracing_close(&t);
-	return rc == 0 ? check_events(*path_ret, err) : rc;
+	return rc == 0 ? check_threads(*path_ret, err) : rc;
 }
 
 /* --- a ring of mirage-profile in memory ---------------------------------------------------------
