@@ -286,15 +286,15 @@ static int convert_trace(const char *path, const struct uni_promises_args *args,
 	return rc == -UNI_EIO && err->code == 0 ? 0 : rc;
 }
 
-int uni_mprof_write(const char *path, const struct uni_promises_args *args, struct uni_sink *out,
-	struct uni_err *err)
+int uni_mprof_write(const char *path, const struct uni_promises_args *args, bool as_it_is,
+	struct uni_sink *out, struct uni_err *err)
 {
 	struct uni_input in;
 	int rc = uni_input_open(path, FILE_MAX, &in, err);
 
 	if (rc != 0)
 		return rc;
-	if (in.folder == NULL && uni_mirage_is(in.data, in.size))
+	if (in.folder == NULL && (as_it_is || uni_mirage_is(in.data, in.size)))
 		uni_sink_write(out, in.data, in.size);
 	else
 		rc = convert_trace(path, args, out, err);

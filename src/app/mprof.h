@@ -14,8 +14,11 @@
  * free. The guest is stopped for moments at most. */
 int uni_mprof_fetch(const char *target, const char *folder, char **path_ret, struct uni_err *err);
 
-/* The packets of FILE: a ring as it is, a session converted. */
-int uni_mprof_write(const char *path, const struct uni_promises_args *args, struct uni_sink *out,
-	struct uni_err *err);
+/*
+ * The packets of FILE: a ring as it is, a session converted. as_it_is: whatever a guest has granted
+ * counts as a ring, because it may be damaged.
+ */
+int uni_mprof_write(const char *path, const struct uni_promises_args *args, bool as_it_is,
+	struct uni_sink *out, struct uni_err *err);
 
 #endif

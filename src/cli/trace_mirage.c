@@ -36,7 +36,7 @@ static int write_file(const char *path, struct uni_err *err)
 
 	if (rc != 0)
 		return rc;
-	rc = uni_mprof_write(path, &all, out, err);
+	rc = uni_mprof_write(path, &all, true, out, err);
 	size = uni_sink_bytes(out);
 	if (rc == 0)
 		rc = uni_sink_close(out, err);

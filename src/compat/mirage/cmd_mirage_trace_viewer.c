@@ -71,7 +71,7 @@ static int write_trace(const char *path, struct uni_err *err)
 
 	if (rc != 0)
 		return rc;
-	rc = uni_mprof_write(path, &o.a, out, err);
+	rc = uni_mprof_write(path, &o.a, false, out, err);
 	if (rc == 0)
 		return uni_sink_close(out, err);
 	uni_sink_abort(out);
