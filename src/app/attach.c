@@ -402,6 +402,9 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 	}
 	if (until > since)
 		uni_progress_end();
+	if (rc == 0 && g->t == NULL && atomic_load(uni_signals_stop()))
+		rc = uni_err_set(
+			err, UNI_EAGAIN, "%s: ended by you before it was attached", g->spec.text);
 	if (rc == 0 && g->t == NULL)
 		rc = uni_err_set(err, UNI_ETIMEDOUT,
 			"%s: its image is at another address each time: is it still booting?",
