@@ -132,17 +132,8 @@ wait_for() {
 	done
 }
 
-# check WHAT COMMAND...: one line of TAP; what the command said if it failed.
-check() {
-	n=$((n + 1)) what=$1
-	shift
-	if "$@" >"$T/check" 2>&1; then
-		echo "ok $n - $what"
-	else
-		echo "not ok $n - $what"
-		sed 's/^/# /' "$T/check"
-	fi
-}
+# shellcheck source=tests/support/tap.sh
+. "$SRC/tests/support/tap.sh"
 
 skip() { # WHAT WHY
 	n=$((n + 1))

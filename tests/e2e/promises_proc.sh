@@ -16,16 +16,8 @@ end() {
 trap 'end; rm -rf "$T"' EXIT
 trap 'exit 130' INT TERM
 
-check() { # WHAT COMMAND...
-	n=$((n + 1)) what=$1
-	shift
-	if "$@" >"$T/check" 2>&1; then
-		echo "ok $n - $what"
-	else
-		echo "not ok $n - $what"
-		sed 's/^/# /' "$T/check"
-	fi
-}
+# shellcheck source=tests/support/tap.sh
+. "$(dirname "$0")/../support/tap.sh"
 
 wait_for() { # COMMAND...
 	for _ in $(seq 300); do

@@ -18,16 +18,8 @@ case $U in
 *) U=$OLDPWD/$U ;;
 esac
 
-check() { # WHAT COMMAND...
-	n=$((n + 1)) what=$1
-	shift
-	if "$@" >"$T/check" 2>&1; then
-		echo "ok $n - $what"
-	else
-		echo "not ok $n - $what"
-		sed 's/^/# /' "$T/check"
-	fi
-}
+# shellcheck source=tests/support/tap.sh
+. "$SRC/tests/support/tap.sh"
 
 # An image whose notes name this binding, and these devices.
 image() { # FILE BINDING [net:NAME|block:NAME]...

@@ -35,7 +35,7 @@ static void words_are_understood(void **state)
 	assert_true(uni_trace_wants_name(&w, 1) && uni_trace_wants_text(&w, 1));
 }
 
-static int add(struct uni_trace_rules *rules, const struct uni_trace_want *w, size_t nr,
+static int add_rules(struct uni_trace_rules *rules, const struct uni_trace_want *w, size_t nr,
 	const char *name, uint64_t entry, struct uni_err *err)
 {
 	return uni_trace_rules_add(
@@ -47,7 +47,7 @@ static int rule_of(const struct uni_trace_want *w, size_t nr, const char *name,
 	struct uni_trace_text_rule *ret, struct uni_err *err)
 {
 	struct uni_trace_rules rules = { 0 };
-	int rc = add(&rules, w, nr, name, 0x1000, err);
+	int rc = add_rules(&rules, w, nr, name, 0x1000, err);
 
 	*ret = rules.text.nr != 0 ? rules.text.v[0] : (struct uni_trace_text_rule){ 0 };
 	uni_trace_rules_deinit(&rules);
@@ -75,8 +75,8 @@ static void conditions_are_understood(void **state)
 
 	assert_int_equal(uni_trace_want_parse("op*(2>1000, 3!=0)", &w[0], &err), 0);
 	assert_int_equal(uni_trace_want_parse("open(1<5)", &w[1], &err), 0);
-	assert_int_equal(add(&rules, w, 2, "open", 0x7100001000, &err), 0);
-	assert_int_equal(add(&rules, w, 2, "opal", 0x7100000000, &err), 0);
+	assert_int_equal(add_rules(&rules, w, 2, "open", 0x7100001000, &err), 0);
+	assert_int_equal(add_rules(&rules, w, 2, "opal", 0x7100000000, &err), 0);
 	assert_int_equal(rules.condition.nr, 5);
 	uni_trace_rules_sort(&rules);
 	assert_int_equal(rules.condition.v[0].function, 0);
@@ -94,10 +94,10 @@ static void conditions_are_understood(void **state)
 	uni_trace_rules_deinit(&rules);
 	/* No register has such a number; a name needs debug data. */
 	assert_int_equal(uni_trace_want_parse("open(1<-1)", &w[0], &err), 0);
-	assert_int_equal(add(&rules, w, 1, "open", 0, &err), -UNI_EUSAGE);
+	assert_int_equal(add_rules(&rules, w, 1, "open", 0, &err), -UNI_EUSAGE);
 	err = (struct uni_err){ 0 };
 	assert_int_equal(uni_trace_want_parse("open(fd<1)", &w[0], &err), 0);
-	assert_int_equal(add(&rules, w, 1, "open", 0, &err), -UNI_ENOENT);
+	assert_int_equal(add_rules(&rules, w, 1, "open", 0, &err), -UNI_ENOENT);
 	assert_non_null(strstr(err.msg, "no parameter 'fd'"));
 	uni_trace_rules_deinit(&rules);
 }
