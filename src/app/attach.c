@@ -375,8 +375,11 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 	rc = uni_guest_use_unwinder(g, args, err); /* before anything is done to a guest */
 	if (rc == 0)
 		rc = uni_guest_await(args->target, args->wait_ns, &g->spec, err);
-	if (rc == 0)
-		rc = uni_guest_check_method(g, args, err);
+	/* Another try could not change that. */
+	if (rc == 0 && uni_guest_check_method(g, args, err) != 0) {
+		uni_guest_close(g);
+		return -(int)err->code;
+	}
 	if (rc == 0)
 		rc = uni_target_probe(&g->spec, &g->info, err);
 	if (rc == 0)

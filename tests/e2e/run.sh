@@ -183,6 +183,7 @@ else
 	skip 'a 32-bit image' 'objcopy cannot make one'
 fi
 check 'no such image' fails 'cannot read image' "$T/w/none.elf"
+check '--no-pause, where each sample is a pause' fails 'no-pause: a gdb stub gives no data' --accel tcg --no-pause "$demo"
 check 'QEMU is not installed' qemu_missing
 check 'QEMU lacks the accelerator' no_such_accelerator
 check 'an option that QEMU does not know' fails 'its last words: qemu' --accel tcg "$demo" -- -nonsense
