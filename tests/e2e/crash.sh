@@ -114,8 +114,8 @@ replayed() {
 		--save-replay "$T/live.replay" || return 1
 	timeout 60 "$U" record "replay:file=$T/live.replay,once=1" -q -F 1000 -d 60 -e "$elf" \
 		-o "$T/again.uniscope" || return 1
-	"$U" export --no-inline "$T/live.uniscope" -f folded -o "$T/live.folded" &&
-		"$U" export --no-inline "$T/again.uniscope" -f folded -o "$T/again.folded" &&
+	"$U" export --no-inline --all-time "$T/live.uniscope" -f folded -o "$T/live.folded" &&
+		"$U" export --no-inline --all-time "$T/again.uniscope" -f folded -o "$T/again.folded" &&
 		python3 "$ask" near "$T/live.folded" "$T/again.folded" 1
 }
 
@@ -135,7 +135,7 @@ same_counts() {
 	got=$("$U" report "$session" 2>/dev/null | sed -n 's/^samples  *\([0-9]*\) in .* \([0-9]*\) lost.*/\1 \2/p')
 	echo "said $want, report $got"
 	# The states of the lost ones are not counted either.
-	states=$("$U" report "$session" 2>/dev/null | awk '$3 == "samples," { n += $2 } END { print n }')
+	states=$("$U" report "$session" 2>/dev/null | awk '$3 ~ /^samples?,$/ { n += $2 } END { print n }')
 	echo "states $states"
 	[ -n "$want" ] && [ "$want" = "$got" ] && [ "$states" = "${got% *}" ]
 }
