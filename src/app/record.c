@@ -286,7 +286,7 @@ static bool has_samples(const struct run *run)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < run->nr; i++)
-		sum += run->job[i].stats.samples;
+		sum += run->job[i].stats.samples + run->job[i].stats.exits;
 	return sum != 0;
 }
 
@@ -427,7 +427,7 @@ static int sample_and_write(struct run *run, const char *path, struct uni_err *e
 		rc2 = tee_end(run->part[0].g, args, rc == 0 ? err : NULL);
 		rc = rc != 0 ? rc : rc2;
 	}
-	/* If a guest was gone before its first sample, there is nothing to keep. */
+	/* If a guest was gone before its first sample or exit, there is nothing to keep. */
 	if (rc != 0 && run->rec != NULL && (drop || !has_samples(run)))
 		uni_sdir_remove(path);
 	if (rc == 0 && !args->quiet)

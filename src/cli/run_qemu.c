@@ -20,6 +20,7 @@
 #include "app/summary.h"
 #include "app/symbols.h"
 #include "app/term.h"
+#include "backend/method.h"
 
 #define FIRMWARE_S 600.0 /* before the image's first instruction */
 /* A kernel on a disk is at its load address first, and moves itself (Nanos) within this time. */
@@ -39,10 +40,19 @@ struct attempt {
 	struct uni_err in_kvm;
 };
 
+/* Only the host's kernel, which samples guests of KVM, serves these options. */
+static bool needs_kernel(const struct uni_record_args *rec)
+{
+	enum uni_asked asked = UNI_ASKED_AUTO;
+
+	(void)uni_asked_parse(rec->method, &asked);
+	return rec->exits != NULL || rec->aggregate || rec->no_pause || asked == UNI_ASKED_KERNEL;
+}
+
 static bool may_try_tcg(const struct attempt *a)
 {
 	return strcmp(a->o->accel, "auto") == 0 && a->q.accel != NULL &&
-	       strcmp(a->q.accel, "kvm") == 0;
+	       strcmp(a->q.accel, "kvm") == 0 && !needs_kernel(&a->o->rec);
 }
 
 static bool has_ended(void *ctx)
@@ -76,6 +86,8 @@ static int judge_attempt(void *ctx, const struct uni_record_stats *st, struct un
 	/* Some show a thread on its way back into the halt, after a pause. */
 	only_halted = a->boot.end == UNI_BOOT_HALTED &&
 		      uni_quality_count(st, &on_cpu) <= a->o->vcpus + st->weight / 20;
+	if (a->o->rec.frequency == 0 && st->exits != 0)
+		return 0;
 	if (!only_halted && (st->inside != 0 || (st->outside == 0 && st->weight != 0)))
 		return 0;
 	return uni_err_set(err, UNI_EGONE, "%s, before it could be recorded", line);

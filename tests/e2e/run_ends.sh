@@ -63,6 +63,15 @@ kvm_cannot_late() {
 		"$U" report r.uniscope 2>&1 | tee "$T/report" | grep -q late
 }
 
+# Not with options that only the host's kernel serves: what was recorded is kept, here exits alone.
+kvm_only() {
+	recording auto -q --append m --exits -F 0 || return 1
+	python3 "$SRC/tests/e2e/qmp.py" mon human-monitor-command '{"command-line": "o /1 0x3ff 0x5a"}' || return 1
+	wait "$run"
+	refused $? "$T/out" 1 'does not emulate an instruction of the guest; what was collected until then is kept$' &&
+		"$U" report r.uniscope | grep '^exits  *[1-9]'
+}
+
 # A QEMU that does not find the /dev/kvm that is there.
 kvm_refuses() {
 	cat >k.sh <<-END
@@ -178,12 +187,16 @@ sampled_32() {
 	rm -r m.uniscope
 }
 
+has_begun() {
+	[ -s r.uniscope/guest-0/samples-vcpu0 ] || [ -s r.uniscope/guest-0/exits-vcpu0 ]
+}
+
 recording() { # OPTION...
 	rm -rf mon r.uniscope
 	"$U" run -d 120 -o r.uniscope --accel "$@" ends.elf -- \
 		-qmp unix:mon,server=on,wait=off >"$T/out" 2>&1 &
 	run=$!
-	wait_for 60 test -s r.uniscope/guest-0/samples-vcpu0 || {
+	wait_for 60 has_begun || {
 		cat "$T/out"
 		kill -INT "$run"
 		return 1
@@ -367,6 +380,11 @@ if [ "$accels" = 'tcg kvm' ]; then
 		ends 'died after .*(unemulated+0x.*this KVM does not emulate an instruction' --accel kvm --append e ends.elf
 	check 'the same, tried without KVM' kvm_cannot
 	check 'the same, after samples' kvm_cannot_late
+	if [ -z "$no_bpf" ]; then
+		check 'the same, with options that only KVM serves' kvm_only
+	else
+		skip 'the same, with options that only KVM serves' "$no_bpf"
+	fi
 	check 'KVM is refused' kvm_refuses
 	check 'the same, by a QEMU without TCG' no_tcg 'invalid accelerator tcg'
 	check 'the same, by a QEMU that says something else' no_tcg 'no way'
