@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "config.h"
 #include "recording/exact.h"
+#include "recording/folder.h"
 
 #define LOOK_NS (50 * UNI_NSEC_PER_MSEC)
 /* Between two looks at calls: while there are some, and else. */
@@ -37,6 +38,8 @@ struct run {
 	char table[4096], counts[4096]; /* files for the plugin and from it */
 	char end[512];			/* how the guest ended */
 	bool over;			/* the time, not the guest's end */
+	bool by_you;			/* over by Ctrl-C, after: */
+	double took_s;
 	struct uni_calls_session calls;
 	struct uni_recorder *rec; /* from when the session is begun */
 };
@@ -180,8 +183,8 @@ static int wait_for(struct run *run, struct uni_boot *boot, struct uni_err *err)
 		struct timespec nap;
 
 		took = uni_now_ns() - begin;
-		run->over = (seconds > 0 && (double)took >= seconds * 1e9) ||
-			    atomic_load(uni_signals_stop());
+		run->by_you = atomic_load(uni_signals_stop());
+		run->over = run->by_you || (seconds > 0 && (double)took >= seconds * 1e9);
 		if (run->over)
 			break;
 		if (!run->args->rec->quiet)
@@ -193,6 +196,7 @@ static int wait_for(struct run *run, struct uni_boot *boot, struct uni_err *err)
 	}
 	if (!run->args->rec->quiet)
 		uni_progress_end();
+	run->took_s = (double)took / 1e9;
 	if (run->over)
 		(void)snprintf(run->end, sizeof(run->end), "ended");
 	else
@@ -321,6 +325,10 @@ static int check_counts(const struct run *run, const struct uni_exact *e, struct
 			"there is no room for the counts in %s: free some, or name another folder "
 			"by TMPDIR",
 			run->counts);
+	if (run->by_you)
+		return uni_err_set(err, UNI_EAGAIN,
+			"ended by you after %.1f s, before the guest executed any code of %s",
+			run->took_s, uni_image_path(run->image));
 	return uni_err_set(err, UNI_EMISMATCH,
 		"%s, and executed no code of %s%s: is it the image that was booted, linked where "
 		"it runs?",
@@ -332,11 +340,14 @@ static int finish_exact(struct run *run, const struct uni_exact *e, struct uni_e
 {
 	const struct uni_guest g = { .image = run->image };
 	int rc = check_counts(run, e, err);
+	bool empty = rc != 0 && run->rec != NULL && rc != -UNI_EIO;
 
 	if (rc == 0 && run->rec == NULL)
 		rc = begin_session(run, uni_exact_nr_vcpus(e), err);
 	if (run->rec != NULL)
 		rc = end_session(run, e, rc, err);
+	if (empty)
+		uni_sdir_remove(run->args->rec->output);
 	if (rc != 0)
 		return rc;
 	uni_record_add_places(&g, run->args->rec, run->args->rec->output);

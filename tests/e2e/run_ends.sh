@@ -164,6 +164,20 @@ few() { # ACCEL
 		"$U" report --html two.html two.uniscope && in_page 'TOO FEW  ' two.html
 }
 
+# Whoever ends it knows that the image has not run.
+ended_early() { # EXACT
+	rm -rf no.uniscope
+	"$U" run "$1" -d 100 -o no.uniscope ends.elf -- -bios spin.bin >"$T/out" 2>&1 &
+	run=$!
+	wait_for 60 grep -q booted "$T/out"
+	kill -INT "$run"
+	wait "$run"
+	status=$?
+	cat "$T/out"
+	[ $status -eq 1 ] && [ "$(wc -l <"$T/out")" -eq 2 ] && [ ! -e no.uniscope ] &&
+		tail -1 "$T/out" | grep -Eq 'run: ended by you after [0-9.]* s, before the guest executed any code of .*ends.elf$'
+}
+
 machine_of() { # WORDS OPTION...
 	words=$1
 	shift
@@ -396,6 +410,8 @@ for accel in $accels; do
 	check "a triple fault at once under $accel" at_once "$accel"
 done
 check 'few samples' few tcg
+check '--exact, ended by the user in its firmware' ended_early --exact
+check '--exact=calls, ended by the user in its firmware' ended_early --exact=calls
 check 'a machine that QEMU has not' no_such --machine foo
 check 'a CPU that QEMU has not' no_such --cpu foo
 check 'microvm for an image that PVH boots' machine_of microvm ends.elf
