@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define FAKE_LOOK_NS 100u /* that one look at the clock takes */
+#define FAKE_LOOK_NS 1000u /* that one look at the clock takes */
 
 static _Thread_local uint64_t fake_ns = 1000000000;
 static uint64_t fake_late_ns, fake_seed = 1;
