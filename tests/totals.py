@@ -75,6 +75,12 @@ def skips(t):
     return [said[0] if said else None]
 
 
+def is_cut(t):
+    """Whether the test speaks TAP and does not say how many checks there are. Meson takes that as a pass."""
+    out = t.get("stdout", "")
+    return bool(re.search(r"^(?:not )?ok \d", out, re.M)) and not re.search(r"^1\.\.\d|^Bail out!", out, re.M)
+
+
 def cpu_seconds(t):
     """The test's cost by tests/lane.py, or None."""
     found = re.findall(r"^# cpu ([0-9.]+) s$", t.get("stdout", ""), re.M)
@@ -120,7 +126,9 @@ class Totals:
                 continue
             self.skipped += 1
             self.say("skipped: %s: %s" % (name, why))
-        if t["result"] == "OK":
+        if t["result"] == "OK" and is_cut(t):
+            self.fail("%s: it ended before its plan, so checks may be lost" % name)
+        elif t["result"] == "OK":
             self.passed += 1
         elif t["result"] != "SKIP":
             self.fail("%s (%s)" % (name, t["result"]))

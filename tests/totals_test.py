@@ -67,7 +67,7 @@ class Can(unittest.TestCase):
 
 class Totals(unittest.TestCase):
     def test_all_well(self):
-        self.assertEqual(said(("a", "OK", "ok 1 - x"), ("b", "SKIP", "1..0 # SKIP no dog")),
+        self.assertEqual(said(("a", "OK", "ok 1 - x\n1..1"), ("b", "SKIP", "1..0 # SKIP no dog")),
                          (0, ["skipped: B unit/b: 1..0 # SKIP no dog", "1 passed, 0 failed, 1 skipped"]))
 
     def test_each_skip_counts(self):
@@ -87,11 +87,17 @@ class Totals(unittest.TestCase):
         for result in ("EXPECTEDFAIL", "UNEXPECTEDPASS", "ERROR", "INTERRUPT"):
             self.assertEqual(said(("a", result, "")), (1, ["failed: B unit/a (%s)" % result, SUM]))
 
+    def test_one_that_ends_before_its_plan_has_not_passed(self):
+        lost = "B unit/a: it ended before its plan, so checks may be lost"
+        self.assertEqual(said(("a", "OK", "ok 1 - x\nok 2 - y\n")), (1, ["failed: " + lost, SUM]))
+        for whole in "1..1\nok 1 - x\n", "ok 1 - x\n# said\n1..1\n", "[       OK ] x\n", "":
+            self.assertEqual(said(("a", "OK", whole))[1], ["1 passed, 0 failed, 0 skipped"])
+
     def test_no_test_at_all_is_no_success(self):
         self.assertEqual(said(), (1, ["0 passed, 0 failed, 0 skipped"]))
 
     def test_retries_are_told(self):
-        self.assertEqual(said(("a", "OK", "ok 1\n# retry: 12 samples, want 20\n"))[1][0],
+        self.assertEqual(said(("a", "OK", "ok 1\n# retry: 12 samples, want 20\n1..1\n"))[1][0],
                          "retried: B unit/a: 12 samples, want 20")
 
     def test_a_test_that_did_not_run(self):
@@ -118,7 +124,7 @@ class Totals(unittest.TestCase):
         out = io.StringIO()
         t = totals.Totals(out)
         for i in range(20):
-            tap = "ok 1 - a\n# took 1.5 s\nok 2 - b\n# took 7.0 s\nok 3 - c\n" if i == 19 else ""
+            tap = "ok 1 - a\n# took 1.5 s\nok 2 - b\n# took 7.0 s\nok 3 - c\n1..3\n" if i == 19 else ""
             t.count("B", {"name": "t%d" % i, "result": "OK", "duration": i, "stdout": tap + "# cpu 0.50 s\n"})
         t.slowest()
         lines = [line.split() for line in out.getvalue().splitlines()]
