@@ -125,6 +125,39 @@ many() {
 	EOF
 }
 
+# A library's source knows nothing of MProf: a flag of its compiler records who waits for whom.
+opened() { # [FLAGS]
+	opt="ocamlfind ocamlopt -thread -package lwt.unix"
+	$opt -c "$@" ocaml_library.ml && $opt -linkpkg mprof_stubs.o mprof_unix_stubs.o main_loop.cmx mProf.cmx mProf_unix.cmx \
+		ocaml_library.cmx ocaml_opened.ml -o opened && timeout 60 ./opened opened.ctf &&
+		"$U" trace findings opened.ctf --busy 60000 --json >json
+}
+
+whole_library() {
+	opened && python3 - 0 <json_ways.py && opened -open MProf.Traced && python3 - 1 <json_ways.py
+}
+
+cat >json_ways.py <<-'EOF'
+	import json, sys
+	m = json.load(open("json"))
+	name = {p: text for p, _, text in reversed(m["labels"])}
+	who = {text: p for p, text in name.items()}
+	ways = [text[6:] for text in who if text.startswith("value ")]
+	assert len(ways) == 12 and m["findings"] == [], (ways, m["findings"])
+	waits = {(w[0], name.get(w[1])) for w in m["waits"]}
+	told = [way for way in ways if (who[way], "value " + way) in waits]
+	own = {w for w in waits if w[1] == "value async"}
+	if sys.argv[1] == "0":
+	    assert told == [] and own == set(), (told, own)
+	else:
+	    assert set(ways) - set(told) == {"async", "join", "pick"}, (told, waits)
+	    assert {(who["join"], "join"), (who["pick"], "pick")} <= waits, waits
+	    (waiter, _), = own
+	    p = m["promises"][waiter]
+	    assert (p["type"], p["creator"], p["fate"]) == ("async", who["async"], "resolved"), p
+	    assert all(m["promises"][who[way]]["resolver"] == who[way] for way in told), m["promises"]
+EOF
+
 off() {
 	timeout 60 ./arp good off.ctf off && ! "$U" trace threads off.ctf 2>err &&
 		grep -q 'no events of waiting threads' err || { cat err; return 1; }
@@ -216,7 +249,7 @@ ring() {
 		import json
 		m = json.load(open("json"))
 		name = {p: text for p, _, text in reversed(m["labels"])}
-		sleeps = [w for w in m["waits"] if name[w[0]] == "httpd"]
+		sleeps = [w for w in m["waits"] if name.get(w[0]) == "httpd"]
 		assert [name[w[1]] for w in sleeps] == ["sleep 1000 us"] * 20, sleeps
 		assert all(w[4] - w[3] > 500000 for w in sleeps), sleeps
 		assert {"hiatus", "gc"} <= {p[0] for p in m["pauses"]}, m["pauses"]
@@ -248,6 +281,7 @@ check 'the good run has none' good arp
 check 'its books' books
 check 'who is woken in the midst of another, fails or is cancelled' wakes
 check 'tens of thousands, each found again' many
+check 'a library on plain Lwt, by a flag of its compiler' whole_library
 check 'off, nothing is written' off
 check 'as bytecode' build arp.byte ocamlc -custom
 check 'the same is found' bad arp.byte

@@ -338,18 +338,20 @@ module Counter = struct
 end
 
 module Traced = struct
-  let thread text f =
+  let started text f =
     if not (on ()) then f ()
     else
       let id = fresh () and before = !running in
       let f () = try f () with ex -> Lwt.fail ex in
       event creates ~thread:(current ()) ~other:id ~number:type_async;
-      name id text;
+      Option.iter (name id) text;
       switch_to id;
       let p = telling_end id (Lwt.with_value owner (Some id) f) in
       remember known p id;
       switch_to before;
       p
+
+  let thread text f = started (Some text) f
 
   let named text p =
     if not (on () && Lwt.is_sleeping p) then p
@@ -380,13 +382,15 @@ module Traced = struct
 
   let ended p = not (Lwt.is_sleeping p)
 
-  let when_ended p f =
+  let when_over p f g =
     let me = current () and what = number_of p and slept = Lwt.is_sleeping p in
     if slept then Option.iter (fun other -> event try_read ~thread:me ~other) what;
     Lwt.try_bind
       (fun () -> p)
       (goes_on me ~slept ~what ~ends:ended f)
-      (goes_on me ~slept ~what ~ends:ended Lwt.fail)
+      (goes_on me ~slept ~what ~ends:ended g)
+
+  let when_ended p f = when_over p f Lwt.fail
 
   let bind p f = if on () then when_ended p f else Lwt.bind p f
 
@@ -404,7 +408,56 @@ module Traced = struct
     go_back ()
 
   module Lwt = struct
+    let own_bind = bind
+    and own_map = map
+
     include Lwt
+
+    let bind = own_bind
+    let map = own_map
+
+    let try_bind f ok bad =
+      if on () then when_over (try f () with ex -> fail ex) ok bad else try_bind f ok bad
+
+    let catch f bad = try_bind f return bad
+
+    let finalize f last =
+      try_bind f
+        (fun v -> map (fun () -> v) (last ()))
+        (fun ex -> bind (last ()) (fun () -> fail ex))
+
+    let async f = async (fun () -> started None f)
+    let dont_wait f bad = dont_wait (fun () -> started None f) bad
+    let join all = named "join" (join all)
+    let both a b = named "both" (both a b)
+    let all ps = named "all" (all ps)
+    let choose ps = named "choose" (choose ps)
+    let pick ps = named "pick" (pick ps)
+
+    module Infix = struct
+      include Infix
+
+      let ( >>= ) = bind
+      let ( >|= ) p f = map f p
+      let ( =<< ) f p = bind p f
+      let ( =|< ) = map
+      let ( <&> ) a b = join [ a; b ]
+      let ( <?> ) a b = choose [ a; b ]
+    end
+
+    module Syntax = struct
+      let ( let* ) = bind
+      let ( and* ) = both
+      let ( let+ ) p f = map f p
+      let ( and+ ) = both
+    end
+
+    let ( >>= ) = bind
+    let ( >|= ) p f = map f p
+    let ( =<< ) f p = bind p f
+    let ( =|< ) = map
+    let ( <&> ) a b = join [ a; b ]
+    let ( <?> ) a b = choose [ a; b ]
 
     let note_result id = function Ok _ -> note_value id | Error ex -> note_failure id ex
     let wakeup u v = resolving u note_value (fun () -> wakeup u v)

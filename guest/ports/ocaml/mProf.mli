@@ -92,10 +92,39 @@ module Traced : sig
   val sleep_ns_by : (int64 -> unit Lwt.t) -> int64 -> unit Lwt.t
   (** [let sleep_ns = sleep_ns_by Time.sleep_ns] names each sleep by its length. *)
 
-  (** Who resolves what {!Trace} has named is told when it does so; as in Lwt otherwise. *)
+  (** Who resolves what {!Trace} has named is told when it does so. Binds are those of this module, and
+      each [async] is a thread of its own. So [-open MProf.Traced] among a library's flags records that
+      library, and its source stays as it is. The rest is Lwt's. *)
   module Lwt : sig
     include module type of struct
       include Lwt
+    end
+
+    val bind : 'a t -> ('a -> 'b t) -> 'b t
+    val map : ('a -> 'b) -> 'a t -> 'b t
+    val try_bind : (unit -> 'a t) -> ('a -> 'b t) -> (exn -> 'b t) -> 'b t
+    val catch : (unit -> 'a t) -> (exn -> 'a t) -> 'a t
+    val finalize : (unit -> 'a t) -> (unit -> unit t) -> 'a t
+    val async : (unit -> unit t) -> unit
+    val dont_wait : (unit -> unit t) -> (exn -> unit) -> unit
+    val join : unit t list -> unit t
+    val both : 'a t -> 'b t -> ('a * 'b) t
+    val all : 'a t list -> 'a list t
+    val choose : 'a t list -> 'a t
+    val pick : 'a t list -> 'a t
+    val ( >>= ) : 'a t -> ('a -> 'b t) -> 'b t
+    val ( >|= ) : 'a t -> ('a -> 'b) -> 'b t
+    val ( =<< ) : ('a -> 'b t) -> 'a t -> 'b t
+    val ( =|< ) : ('a -> 'b) -> 'a t -> 'b t
+    val ( <&> ) : unit t -> unit t -> unit t
+    val ( <?> ) : 'a t -> 'a t -> 'a t
+
+    module Infix : module type of struct
+      include Lwt.Infix
+    end
+
+    module Syntax : module type of struct
+      include Lwt.Syntax
     end
 
     val wakeup : 'a Lwt.u -> 'a -> unit
