@@ -61,6 +61,17 @@ int main(int argc, char **argv)
 				 .slower = 1,
 				 .pairs = pairs },
 		seed);
+	for (int round = 3; round <= 300; round *= 10) {
+		(void)printf("functions take turns, rounds of %d samples:\n", round);
+		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+			rc |= print_line(&(struct diff_sim){ .samples = sizes[i],
+						 .runs = 1,
+						 .hold = 1,
+						 .round = round,
+						 .slower = 1,
+						 .pairs = pairs },
+				seed);
+	}
 	for (size_t runs = 3; runs <= 10; runs += 7)
 		rc |= print_line(&(struct diff_sim){ .samples = 10000,
 					 .runs = runs,

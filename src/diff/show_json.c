@@ -4,7 +4,7 @@
 #include "base/checked.h"
 #include "base/json.h"
 
-/* How the spread was found, "32 blocks of time": for headings. */
+/* How the spread was found, "128 blocks of time": for headings. */
 static const char *spread_origin(const struct uni_diff_show *s, enum uni_side side)
 {
 	if (uni_diff_of_runs(s->d))

@@ -15,6 +15,8 @@
 #define CALLS UNI_COLUMNS
 #define CELLS (UNI_COLUMNS + 1)
 
+#define BLOCK_SAMPLES_MIN 4 /* or there are fewer blocks */
+
 /* With fewer calls or blocks of them, a mean per call says nothing of its spread. */
 #define CALLS_MIN	30
 #define CALL_BLOCKS_MIN 8
@@ -203,9 +205,14 @@ static bool side_begin(
 {
 	if (s->nr_blocks != 0)
 		return true;
-	s->per_run = d->of_runs || run->entry == NULL
-			     ? 1
-			     : uni_max((size_t)8, UNI_DIFF_BLOCKS / uni_max(s->nr_runs, (size_t)1));
+	s->per_run = 1;
+	if (!d->of_runs && run->entry != NULL) {
+		bool few = d->each || run->nr < BLOCK_SAMPLES_MIN * (size_t)UNI_DIFF_BLOCKS;
+
+		s->per_run =
+			(few ? UNI_DIFF_FEW : UNI_DIFF_BLOCKS) / uni_max(s->nr_runs, (size_t)1);
+		s->per_run = uni_max(s->per_run, (size_t)8);
+	}
 	s->nr_blocks = s->per_run * s->nr_runs;
 	s->n = calloc(s->nr_blocks, sizeof(*s->n));
 	s->work = calloc(s->nr_blocks, sizeof(*s->work));

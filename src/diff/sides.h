@@ -16,7 +16,8 @@ enum uni_side { UNI_BEFORE, UNI_AFTER, UNI_SIDES };
 enum uni_column { UNI_SELF, UNI_TOTAL, UNI_COLUMNS };
 
 #define UNI_DIFF_RUNS_MIN 3   /* on each side, for the runs to be what is compared */
-#define UNI_DIFF_BLOCKS	  32  /* of a side */
+#define UNI_DIFF_BLOCKS	  128 /* of a side */
+#define UNI_DIFF_FEW	  32  /* the same, of few samples, or if each function has its own calls */
 #define UNI_DIFF_RUNS_MAX 512 /* of a side */
 
 /* One sample in the order of time. */

@@ -11,6 +11,8 @@
 #define FEW_SAMPLES 30.0 /* of a function: fewer have a floor under their variance */
 #define CORR_MAX    0.8
 #define PAIRS_MIN   4
+#define FINE_MIN    64	 /* so many blocks are enough to look at slow changes alone */
+#define FINE	    4	 /* of them make a block whose neighbours may correlate */
 #define CLEARLY	    2	 /* standard errors */
 #define TAILS	    0.05 /* outside of the interval */
 
@@ -134,11 +136,14 @@ static double share_of(const struct uni_blocks *b)
 static void corr_add_side(struct uni_corr *c, const struct uni_blocks *b)
 {
 	double share = share_of(b), scale = b->sum_n > 0 ? 1 / b->sum_n : 0, before = 0;
+	size_t fine = b->nr >= FINE_MIN ? FINE : 1;
 
-	for (size_t i = 0; i < b->nr; i++) {
-		double rest = block_rest(b, share, i) * scale;
+	for (size_t i = 0; i + fine <= b->nr; i += fine) {
+		double rest = 0;
 
-		if (i != 0 && b->run[i] == b->run[i - 1]) {
+		for (size_t k = i; k < i + fine; k++)
+			rest += block_rest(b, share, k) * scale;
+		if (i != 0 && b->run[i + fine - 1] == b->run[i - fine]) {
 			c->products += rest * before;
 			c->pairs++;
 		}
@@ -204,20 +209,52 @@ static bool is_few(const struct uni_blocks *b)
 	return b->samples > 0 && (k < FEW_SAMPLES || b->samples - k < FEW_SAMPLES);
 }
 
+/* The variance of the blocks' sum by batch means. */
+static double batch_var(const struct uni_blocks *b, double share, double *df_ret)
+{
+	double squares = 0;
+
+	for (size_t i = 0; i < b->nr; i++)
+		squares += block_rest(b, share, i) * block_rest(b, share, i);
+	*df_ret = (double)b->nr - 1;
+	return squares * (double)b->nr / *df_ret;
+}
+
+/* The same by the lowest frequencies of the periodogram (Heidelberger and Welch 1981). Rounds of a
+ * few blocks that the guest repeats have higher ones, and do not move the sum. */
+static double slow_var(const struct uni_blocks *b, double share, double *df_ret)
+{
+	size_t nr = b->nr / (2 * FINE);
+	double squares = 0;
+
+	for (size_t k = 1; k <= nr; k++) {
+		double angle = 2 * M_PI * (double)k / (double)b->nr, c = cos(angle), s = sin(angle);
+		double x = 1, y = 0, sum_x = 0, sum_y = 0;
+
+		for (size_t i = 0; i < b->nr; i++) {
+			double rest = block_rest(b, share, i), turned = x * c - y * s;
+
+			sum_x += rest * x;
+			sum_y += rest * y;
+			y = x * s + y * c;
+			x = turned;
+		}
+		squares += sum_x * sum_x + sum_y * sum_y;
+	}
+	*df_ret = 2 * (double)nr;
+	return squares / (double)nr;
+}
+
 static struct uni_share find_share(const struct uni_blocks *b, double corr)
 {
 	struct uni_share ret = { .share = share_of(b), .df = INFINITY };
-	double squares = 0;
 
 	if (b->nr < 2) {
 		ret.var = binomial_var(b);
 		return ret;
 	}
-	for (size_t i = 0; i < b->nr; i++)
-		squares += block_rest(b, ret.share, i) * block_rest(b, ret.share, i);
-	ret.df = (double)b->nr - 1;
-	ret.var =
-		squares * (double)b->nr / ret.df / (b->sum_n * b->sum_n) * (1 + corr) / (1 - corr);
+	ret.var = (b->nr >= FINE_MIN ? slow_var : batch_var)(b, ret.share, &ret.df) /
+		  (b->sum_n * b->sum_n) * (1 + corr) / (1 - corr);
 	if (is_few(b))
 		ret.var = fmax(ret.var, binomial_var(b));
 	return ret;

@@ -70,7 +70,7 @@ check 'an import is the same as its file' sh -c '"$1" import old -o old.uniscope
 	"$1" diff --all --json old new >b.json; sed -i "/\"old/d" a.json b.json; cmp a.json b.json' sh "$U"
 
 "$MKSESSION" "$T/s.uniscope" 3000 2 || exit 1
-check 'a session is compared by blocks of time' gives 0 ', 32 blocks of time' s.uniscope s.uniscope
+check 'a session is compared by blocks of time' gives 0 ', 128 blocks of time' s.uniscope s.uniscope
 check 'by wall time, idle and stolen time are functions' gives 0 'self   \[stolen\]' --of wall --all s.uniscope s.uniscope
 check 'VM exits can be compared' gives 0 '299 exits' --of exits s.uniscope s.uniscope
 check 'the same input gives the same bytes' sh -c '"$1" diff --json old s.uniscope >1; "$1" diff --json old s.uniscope >2; cmp 1 2' sh "$U"

@@ -414,6 +414,26 @@ static void test_simulated(void **state)
 	assert_in_range(c.coverage * 1000 / c.intervals, 930, 980);
 }
 
+/* A guest that repeats itself within a few blocks: its intervals are not wider for that. */
+static void test_simulated_rounds(void **state)
+{
+	struct diff_sim_counts c;
+
+	(void)state;
+	diff_sim_run(
+		&(struct diff_sim){
+			.samples = 5000, .slower = 1, .hold = 1, .round = 60, .pairs = 200 },
+		&c);
+	assert_in_range(c.coverage * 1000 / c.intervals, 935, 975);
+	assert_in_range(c.different, 0, 200 * 6 / 100);
+	assert_int_equal(c.unsure, 0);
+	diff_sim_run(
+		&(struct diff_sim){
+			.samples = 5000, .slower = 1, .hold = 1, .round = 100, .pairs = 200 },
+		&c);
+	assert_in_range(c.unsure, 0, 200 * 20 / 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -429,6 +449,7 @@ int main(void)
 		cmocka_unit_test(test_work_of_runs),
 		cmocka_unit_test(test_relative),
 		cmocka_unit_test(test_simulated),
+		cmocka_unit_test(test_simulated_rounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,8 @@
  * Simulated recordings with known shares, compared as `uniscope diff` compares them: for a unit
  * test and for bench/diff.c. The guest holds each of twelve functions for an exponential time. Its
  * mean is `hold` in periods of the sampler, so that neighbouring samples correlate as exp(-1/hold).
- * The same seed gives the same numbers.
+ * Or it calls them in turns, each for a random time about its share of a round. The same seed gives
+ * the same numbers.
  */
 #ifndef UNI_TESTS_DIFF_SIM_H
 #define UNI_TESTS_DIFF_SIM_H
@@ -21,7 +22,8 @@ struct diff_sim {
 	double slower;	/* function 0, of 30 %, takes so many times as long after */
 	double hold;	/* in sampling periods */
 	size_t runs;	/* a side; 0 means 1 */
-	double uneven;	/* 0, or so many times as long holds every third function */
+	double round;  /* 0, or in sampling periods: the functions take turns, `hold` is not used */
+	double uneven; /* 0, or so many times as long holds every third function */
 	size_t pairs;
 	double tolerance; /* 0: 5 points */
 	uint64_t seed;
@@ -71,6 +73,12 @@ static inline size_t diff_sim_function(const struct diff_sim *sim)
 	return k;
 }
 
+static inline double diff_sim_time(const struct diff_sim *sim, size_t k)
+{
+	return sim->round > 0 ? sim->round * diff_sim_share[k] * (0.5 + diff_sim_random())
+			      : -diff_sim_hold(sim, k) * log(diff_sim_random());
+}
+
 static inline int diff_sim_add(
 	struct uni_diff_sides *d, enum uni_side side, const struct diff_sim *sim, double slower)
 {
@@ -87,10 +95,10 @@ static inline int diff_sim_add(
 
 		node[k] = uni_profile_child(p, UNI_NODE_ROOT, frame);
 	}
-	for (size_t i = 0; p != NULL && entry != NULL && i < nr;) {
-		size_t k = diff_sim_function(sim);
+	for (size_t i = 0, turn = 0; p != NULL && entry != NULL && i < nr; turn++) {
+		size_t k = sim->round > 0 ? turn % DIFF_SIM_FUNCTIONS : diff_sim_function(sim);
 
-		until -= diff_sim_hold(sim, k) * (k == 0 ? slower : 1) * log(diff_sim_random());
+		until += diff_sim_time(sim, k) * (k == 0 ? slower : 1);
 		for (; i < nr && (double)i < until; i++)
 			entry[i] = (struct uni_diff_entry){ .node = node[k], .value = 1 };
 	}
