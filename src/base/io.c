@@ -257,3 +257,23 @@ bool uni_process_ids_are_inner(void)
 	link[n > 0 ? n : 0] = '\0';
 	return n > 0 && strcmp(link, "pid:[4026531836]") != 0;
 }
+
+/* It has one number for each pid namespace from that of /proc down to ours. */
+int uni_process_numbers_check(struct uni_err *err)
+{
+	char status[2048], version[8];
+	int n = uni_read_small("/proc/self/status", status, sizeof(status));
+	const char *at = n > 0 ? strstr(status, "\nNSpid:\t") : NULL;
+	bool foreign =
+		n == -ENOENT && uni_read_small("/proc/version", version, sizeof(version)) > 0;
+
+	if (at != NULL) {
+		at += sizeof("\nNSpid:\t") - 1;
+		foreign = memchr(at, '\t', strcspn(at, "\n")) != NULL;
+	}
+	if (!foreign)
+		return 0;
+	return uni_err_set(err, UNI_ENOTSUP,
+		"/proc is that of another pid namespace, where processes have other numbers: give "
+		"uniscope its own, by `unshare --mount-proc uniscope ...`");
+}

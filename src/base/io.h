@@ -60,5 +60,7 @@ int uni_read_small(const char *path, char *buf, size_t cap);
 bool uni_process_is_ending(pid_t pid);
 /* Is this a pid namespace within the host's (a container)? Other processes are not seen then. */
 bool uni_process_ids_are_inner(void);
+/* Does /proc number processes as we do? -UNI_ENOTSUP: it is another pid namespace's. */
+int uni_process_numbers_check(struct uni_err *err);
 
 #endif

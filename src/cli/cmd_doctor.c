@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/hurry.h"
+#include "base/io.h"
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/text.h"
@@ -82,6 +83,9 @@ static void check_qemu(struct uni_host_way *ret)
 			program, package);
 		return;
 	}
+	ret->ok = uni_process_numbers_check(&err) == 0;
+	(void)snprintf(ret->advice, sizeof(ret->advice), "%s", err.msg);
+	err = (struct uni_err){ 0 };
 	ok = uni_qemu_has_kvm(&why);
 	uni_host_fact_add(ret, "kvm", ok, "%s: %s%s", why,
 		ok ? "guests boot with KVM" : "guests boot without KVM (TCG), which is slower",

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "app/boot.h"
 #include "app/child.h"
 #include "app/exact.h"
@@ -306,6 +307,9 @@ int uni_run_qemu(struct uni_run_options *o, const char *path, char **extra, stru
 					     .repeatable = o->repeatable,
 					     .rec = &o->rec },
 			err);
+	rc = uni_process_numbers_check(err);
+	if (rc != 0)
+		return rc;
 	/* QEMU reports errors in a file that is no ELF. */
 	(void)uni_image_load(path, &image, &unread);
 	take_machine(o, extra);

@@ -136,6 +136,19 @@ no_device() {
 	cat "$T/out"
 	[ $status = 0 ] && grep lab_entry "$T/out" && member "$guest" 'g["target"] == "kvm:pid=%d" % g["pid"]'
 }
+# /proc has other numbers than the kernel takes from us: all commands agree, and the way out is one.
+other_numbers() {
+	for command in "doctor $guest" "stacks $guest" "record -d 1 kvm:pid=$guest" "record -d 1 proc:pid=$guest" "run -d 1 $(image shares)"; do
+		# shellcheck disable=SC2086 # words
+		timeout 60 unshare -p -f "$U" $command >"$T/out" 2>&1
+		refused $? "$T/out" 1 'proc is that of another pid namespace.*unshare --mount-proc' || return 1
+	done
+	unshare -p -f "$U" doctor >"$T/out" 2>&1
+	cat "$T/out"
+	[ "$(grep -Ec '^no  *(kvm|kvm-bpf|kvm-exits|proc|run) ' "$T/out")" -eq 5 ] && unshare -p -f "$U" ls --json >"$T/ls.json" &&
+		member "$guest" 'g["target"] is None and "another pid namespace" in g["why"]' &&
+		unshare -p -f unshare --mount-proc "$U" doctor 2>&1 | grep '^ok  *kvm '
+}
 case " $accels " in
 *' kvm '*)
 	check 'a KVM guest with all that is known of it' kvm_guest
@@ -145,6 +158,11 @@ case " $accels " in
 		check 'a guest of the host, from where there is no /dev/kvm' no_device
 	else
 		skip 'a guest of the host, from where there is no /dev/kvm' 'unshare is not permitted'
+	fi
+	if unshare -p -f true 2>/dev/null; then
+		check 'from a pid namespace with the /proc of another' other_numbers
+	else
+		skip 'from a pid namespace with the /proc of another' 'unshare is not permitted'
 	fi
 	if unshare -p -f -m --mount-proc true 2>/dev/null; then
 		check 'a guest in a container, with its image' contained

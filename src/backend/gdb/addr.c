@@ -6,6 +6,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/io.h"
+
 bool uni_gdb_missing(const struct uni_net_addr *addr)
 {
 	const struct sockaddr_un *un = (const void *)&addr->at[0].sa;
@@ -52,6 +54,7 @@ int uni_gdb_peer_pid(int fd)
 	struct ucred cred;
 	socklen_t len = sizeof(cred);
 
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 && cred.pid > 0 ? cred.pid
-											 : 0;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0 || cred.pid < 0)
+		return 0;
+	return uni_process_numbers_check(NULL) == 0 ? cred.pid : 0;
 }

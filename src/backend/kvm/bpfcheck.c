@@ -332,6 +332,8 @@ void uni_kvm_bpf_judge(const struct uni_kvm_bpf_host *host, struct uni_host_way 
 	read_rights(host, &r);
 	if (host->absent != NULL)
 		uni_host_fact_add(way_ret, "build", false, "%s", host->absent);
+	if (host->foreign != NULL)
+		uni_host_fact_add(way_ret, "proc", false, "%s", host->foreign);
 	check_syscall(host, way_ret);
 	check_btf(host, way_ret);
 	check_perf(host, way_ret);
@@ -379,7 +381,7 @@ static int try_event(void)
 
 /* exe is a buffer for our own path. */
 static void ask_host(struct uni_kvm_bpf_host *ret, struct utsname *uts, char *exe, size_t cap,
-	struct uni_err *absent)
+	struct uni_err *absent, struct uni_err *foreign)
 {
 	struct rlimit lim = { 0 };
 	ssize_t n = readlink("/proc/self/exe", exe, cap - 1);
@@ -396,6 +398,8 @@ static void ask_host(struct uni_kvm_bpf_host *ret, struct utsname *uts, char *ex
 		.event_errno = try_event() };
 	if (uni_kvm_kernel_ops(absent) == NULL)
 		ret->absent = absent->msg;
+	if (uni_process_numbers_check(foreign) != 0)
+		ret->foreign = foreign->msg;
 }
 
 /* sampler_err, exits_err: NULL if these programs need not be tried. */
@@ -403,11 +407,11 @@ static void judge_host(
 	struct uni_host_way *way_ret, struct uni_err *sampler_err, struct uni_err *exits_err)
 {
 	struct uni_kvm_bpf_host host;
-	struct uni_err absent = { 0 };
+	struct uni_err absent = { 0 }, foreign = { 0 };
 	struct utsname uts = { 0 };
 	char exe[200];
 
-	ask_host(&host, &uts, exe, sizeof(exe), &absent);
+	ask_host(&host, &uts, exe, sizeof(exe), &absent, &foreign);
 	uni_kvm_bpf_judge(&host, way_ret);
 	if (sampler_err == NULL || !way_ret->ok)
 		return;

@@ -14,6 +14,7 @@
 /* The source of the facts; tests make up their own. */
 struct uni_kvm_bpf_host {
 	const char *absent;	/* why this build has no sampler at all; NULL: it has one */
+	const char *foreign;	/* why processes cannot be told by their numbers; NULL: they can */
 	const char *root;	/* prefix of /proc and /sys; "" for this host's */
 	const char *exe;	/* our own path, for the command that grants rights; "" unknown */
 	const char *release;	/* the kernel's: "6.1.0-18-amd64" */

@@ -37,7 +37,7 @@ static int get_pid(const struct uni_spec *spec, int *ret, struct uni_err *err)
 	if (pid == 0 || pid > INT32_MAX)
 		return uni_err_set(err, UNI_EUSAGE, "target %s: no such pid", spec->text);
 	*ret = (int)pid;
-	return 0;
+	return uni_process_numbers_check(err);
 }
 
 static int get_via(const struct uni_spec *spec, enum uni_kvm_via *ret,
@@ -325,14 +325,16 @@ static int kvm_host_check(struct uni_err *err)
 {
 	struct uni_kvm_host host;
 	char scope[8] = "0";
+	int rc = uni_process_numbers_check(err);
 
+	if (rc != 0)
+		return rc;
 	if (!uni_kvm_is_there(""))
 		return uni_err_set(err, UNI_ENOTSUP,
 			"there is no /dev/kvm: this host has no KVM (load kvm_intel or kvm_amd, or "
 			"allow nested virtualisation); QEMU without KVM is reached by gdb:");
 	if (access("/dev/kvm", R_OK | W_OK) == 0) {
-		int rc = uni_kvm_host_read(-1, -1, &host, err);
-
+		rc = uni_kvm_host_read(-1, -1, &host, err);
 		if (rc != 0)
 			return rc;
 		if (host.sync_regs <= 0)

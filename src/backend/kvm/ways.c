@@ -181,7 +181,7 @@ uint32_t uni_kvm_host_ways(struct uni_host_way *ret, uint32_t cap)
 		.uid = geteuid(),
 		.privileged = uni_kvm_rights_trace_all(uni_kvm_rights_caps()),
 		.withheld = uni_kvm_rights_no_tracing(),
-		.inner = uni_process_ids_are_inner() };
+		.inner = uni_process_ids_are_inner() && uni_process_numbers_check(NULL) == 0 };
 	struct uni_err err = { 0 }, refused = { 0 };
 	struct uni_kvm_host kvm = { 0 };
 

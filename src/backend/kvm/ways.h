@@ -17,7 +17,7 @@ struct uni_kvm_pause_host {
 	uint32_t uid;	  /* effective */
 	bool privileged;  /* has CAP_SYS_PTRACE */
 	bool withheld;	  /* nor can anybody here get it */
-	bool inner;	  /* in a pid namespace of its own */
+	bool inner;	  /* in a pid namespace of its own, whose processes /proc shows */
 	bool asked;	  /* KVM could be asked, so sync_regs is known */
 	int sync_regs;	  /* KVM_CAP_SYNC_REGS */
 	int getfd_errno;  /* of pidfd_getfd() on ourselves */

@@ -75,6 +75,8 @@ static int spec_pid(const struct uni_spec *spec, int *ret, struct uni_err *err)
 			err, UNI_EUSAGE, "target %s: which process? proc:pid=N", spec->text);
 	if (rc == 0 && via != NULL && strcmp(via, "perf") != 0 && strcmp(via, "stop") != 0)
 		rc = uni_err_set(err, UNI_EUSAGE, "target %s: via= is perf or stop", spec->text);
+	if (rc == 0)
+		rc = uni_process_numbers_check(err);
 	*ret = (int)pid;
 	if (rc == 0)
 		*ret = uni_proc_living((int)pid);
@@ -359,6 +361,7 @@ const struct uni_target_ops uni_target_proc = {
 	.keys = "pid=N[,via=perf|stop]",
 	.may_sleep = true,
 	.units = "threads",
+	.host_check = uni_process_numbers_check,
 	.claims = proc_claims,
 	.check_wish = uni_way_needs_stop,
 	.choose_key = choose_key,
