@@ -6,6 +6,7 @@
 
 #include "app/call_profile.h"
 #include "app/promises.h"
+#include "app/summary.h"
 #include "app/term.h"
 #include "format/exits.h"
 #include "recording/exact.h"
@@ -431,6 +432,10 @@ int uni_exporting_write(struct uni_exporting *x, const struct uni_exporter *e,
 	if (rc == 0) {
 		say_lost(x, &o);
 		say_left(x, &o);
+	}
+	if (rc == 0 && o.view.samples != NULL && x->src.exits == NULL && !x->doubted) {
+		uni_summary_doubts(o.view.samples, &x->src.build.filter);
+		x->doubted = true;
 	}
 	if (rc == 0 && o.calls != NULL && !x->told)
 		uni_call_source_note(o.calls);

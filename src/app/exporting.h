@@ -22,7 +22,8 @@ struct uni_exporting {
 	struct uni_promise_builder *promises;
 	const struct uni_promise_model *model; /* promises', or NULL: there are none */
 	/* told: the trace's losses were reported, once for all formats */
-	bool has_input, opened, told;
+	/* doubted: and so was that the samples are no profile */
+	bool has_input, opened, told, doubted;
 	bool looked, no_calls; /* the trace was looked at: it has no call of a function */
 };
 

@@ -163,3 +163,19 @@ void uni_summary_guest(const char *of, const struct uni_record_meta *m,
 	tell_pauses(of, sep, m, st);
 	tell_times(of, sep, st);
 }
+
+void uni_summary_doubts(const struct uni_recording *rec, const struct uni_sample_filter *shown)
+{
+	for (uint32_t i = 0; i < uni_recording_nr_guests(rec); i++) {
+		const struct uni_recorded_guest g = uni_recording_guest(rec, i);
+		char text[UNI_QUALITY_METHOD], name[UNI_GUEST_NAME_MAX] = "";
+
+		if (!uni_only_passes(shown->guest, i) || uni_quality_exits_only(g.meta) ||
+			uni_quality_doubt(text, uni_quality_image(g.meta), g.stats, shown) !=
+				UNI_DOUBT_NO_PROFILE)
+			continue;
+		if (uni_recording_nr_guests(rec) > 1)
+			uni_recording_guest_name(rec, i, name);
+		uni_note("%s%sNO PROFILE: %s", name, name[0] != '\0' ? ": " : "", text);
+	}
+}

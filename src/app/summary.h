@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The messages of record on stderr at the end. */
+/* The messages of record on stderr at the end, and of export about a recording. */
 #ifndef UNI_APP_SUMMARY_H
 #define UNI_APP_SUMMARY_H
 
@@ -10,5 +10,7 @@
 /* of: the guest's name, when there is more than one; else "". how it ended, "" unknown. */
 void uni_summary_guest(const char *of, const struct uni_record_meta *m,
 	const struct uni_record_stats *st, enum uni_sampler_end end, const char *how);
+/* In one line for each guest whose samples are no profile of its image: what they are. */
+void uni_summary_doubts(const struct uni_recording *rec, const struct uni_sample_filter *shown);
 
 #endif

@@ -310,7 +310,9 @@ only_firmware() { # ACCEL
 	cat "$T/out"
 	grep -q '^NO PROFILE none of the .* its firmware' "$T/out" && ! grep -q FUNCTION "$T/out" &&
 		"$U" report --tree fw.uniscope | grep -Eq '^ *100.00% .*\[firmware\]' &&
-		"$U" export -f folded fw.uniscope | grep -q '^\[firmware\];0xff0' &&
+		"$U" export -f folded fw.uniscope 2>"$T/out" | grep -q '^\[firmware\];0xff0' &&
+		[ "$(grep -c '^uniscope: NO PROFILE: none of the .* its firmware' "$T/out")" -eq 1 ] &&
+		"$U" export --all all fw.uniscope 2>"$T/out" && [ "$(grep -c 'NO PROFILE: ' "$T/out")" -eq 1 ] &&
 		"$U" report --html fw.html fw.uniscope && in_page 'NO PROFILE none of' fw.html &&
 		in_page '[firmware]' fw.html
 }
