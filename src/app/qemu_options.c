@@ -2,9 +2,14 @@
 #include "app/qemu_options.h"
 
 #include <elf.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/checked.h"
+
+#define MIB	   ((uint64_t)1 << 20)
+#define ARM_BASE   ((uint64_t)1 << 30) /* of `virt`'s memory */
+#define LOW_MEMORY ((uint64_t)2 << 30) /* that every machine has in one piece, if it has so much */
 
 /* Options of QEMU that add no device. */
 static bool adds_no_device(const char *option)
@@ -54,4 +59,38 @@ bool uni_qemu_fits_microvm(const struct uni_image *image, char *const *extra)
 			return false;
 	}
 	return true;
+}
+
+/* One that is linked elsewhere is loaded in its own way. A linker may put notes anywhere, and QEMU boots
+ * without them. */
+static bool is_loaded_low(const struct uni_segment *s, uint64_t base)
+{
+	return (s->exec || s->write) && s->mem_size != 0 && s->mem_size <= LOW_MEMORY && s->paddr >= base &&
+	       s->paddr - base <= LOW_MEMORY - s->mem_size;
+}
+
+int uni_qemu_check_memory(const struct uni_image *image, const char *path, uint64_t mem_bytes,
+	char *const *extra, struct uni_err *err)
+{
+	unsigned machine = image != NULL ? uni_image_machine(image) : EM_NONE;
+	uint64_t base = machine == EM_AARCH64 ? ARM_BASE : 0, end = 0;
+
+	if (machine != EM_X86_64 && machine != EM_386 && machine != EM_AARCH64)
+		return 0;
+	for (; extra != NULL && *extra != NULL; extra++) {
+		if (strcmp(*extra, "-m") == 0) /* the last one wins */
+			return 0;
+	}
+	for (size_t i = 0; i < uni_image_nr_segments(image); i++) {
+		const struct uni_segment *s = uni_image_segment(image, i);
+
+		if (is_loaded_low(s, base))
+			end = uni_max(end, s->paddr - base + s->mem_size);
+	}
+	if (end <= mem_bytes)
+		return 0;
+	return uni_err_set(err, UNI_EUSAGE,
+		"%s does not fit into memory: it is loaded up to 0x%" PRIx64 ", and the guest has "
+		"%" PRIu64 "M: give at least --memory %" PRIu64 "M",
+		path, base + end, mem_bytes / MIB, (end + MIB - 1) / MIB);
 }

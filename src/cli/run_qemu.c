@@ -261,6 +261,35 @@ static int boot_until_recorded(
 	return rc != 0 && a->without_kvm && !a->booted ? tell_no_tcg(a, err) : rc;
 }
 
+/* `--exact` looks at no process. */
+static int boot_with(
+	struct attempt *a, const struct uni_image *image, char **extra, struct uni_err *err)
+{
+	struct uni_run_options *o = a->o;
+	int rc;
+
+	if (o->exact != NULL)
+		return uni_exact_run(&(struct uni_exact_args){ .qemu = a->args,
+					     .symbols = o->symbols,
+					     .mode = o->mode,
+					     .filter = o->filter.items.v,
+					     .nr_filter = o->filter.items.nr,
+					     .depth = o->depth,
+					     .begin_at = o->begin_at,
+					     .end_at = o->end_at,
+					     .repeatable = o->repeatable,
+					     .rec = &o->rec },
+			err);
+	rc = uni_process_numbers_check(err);
+	if (rc != 0)
+		return rc;
+	take_machine(o, extra);
+	a->args.machine = o->machine;
+	if (o->machine == NULL && o->disk == NULL && uni_qemu_fits_microvm(image, extra))
+		a->args.machine = "microvm";
+	return boot_until_recorded(a, image, err);
+}
+
 int uni_run_qemu(struct uni_run_options *o, const char *path, char **extra, struct uni_err *err)
 {
 	_cleanup_free_ char *output = NULL, *console = NULL;
@@ -295,28 +324,11 @@ int uni_run_qemu(struct uni_run_options *o, const char *path, char **extra, stru
 		return uni_err_set(err, UNI_EUSAGE,
 			"how QEMU runs the guest is uniscope's own option: give --accel kvm or "
 			"--accel tcg instead, before --");
-	if (o->exact != NULL)
-		return uni_exact_run(&(struct uni_exact_args){ .qemu = a.args,
-					     .symbols = o->symbols,
-					     .mode = o->mode,
-					     .filter = o->filter.items.v,
-					     .nr_filter = o->filter.items.nr,
-					     .depth = o->depth,
-					     .begin_at = o->begin_at,
-					     .end_at = o->end_at,
-					     .repeatable = o->repeatable,
-					     .rec = &o->rec },
-			err);
-	rc = uni_process_numbers_check(err);
-	if (rc != 0)
-		return rc;
 	/* QEMU reports errors in a file that is no ELF. */
 	(void)uni_image_load(path, &image, &unread);
-	take_machine(o, extra);
-	a.args.machine = o->machine;
-	if (o->machine == NULL && o->disk == NULL && uni_qemu_fits_microvm(image, extra))
-		a.args.machine = "microvm";
-	rc = boot_until_recorded(&a, image, err);
+	rc = o->disk == NULL ? uni_qemu_check_memory(image, path, o->mem, extra, err) : 0;
+	if (rc == 0)
+		rc = boot_with(&a, image, extra, err);
 	uni_image_destroy(image);
 	return rc;
 }

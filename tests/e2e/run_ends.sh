@@ -425,6 +425,10 @@ check 'microvm with options that add no device' machine_of microvm ends.elf -- -
 check 'another accelerator is refused' refuses 2 'give --accel kvm or --accel tcg instead' ends.elf -- -accel tcg
 check 'one of a machine, too' refuses 2 'give --accel kvm or --accel tcg instead' ends.elf -- -M microvm,accel=tcg
 check 'an empty file is refused' refuses 1 'empty.elf is empty' empty.elf
+check 'too little memory for the image is refused' refuses 2 'ends.elf .* and the guest has 1M: give at least --memory 3M' \
+	--memory 1M ends.elf
+check 'also with --exact' refuses 2 'give at least --memory 3M' --exact --memory 2M ends.elf
+check "but not with QEMU's own option for it" machine_of microvm --memory 1M ends.elf -- -m 64
 check 'a paused start is refused' refuses 2 '-S starts the guest paused' ends.elf -- -name ends -S
 check 'an image that is no ELF file is refused before it is booted' refuses 1 'halt.bin is no ELF image.*with -e' halt.bin
 check 'the machine of the options for QEMU' machine_of pc ends.elf -- -machine pc,usb=off
