@@ -11,20 +11,18 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/io.h"
+#include "app/boot_traces.h"
 #include "app/child.h"
 #include "app/signals.h"
 #include "app/term.h"
-#include "backend/vmm/scan.h"
+#include "backend/vcpuset.h"
 
 #define LOOK_NS (100 * UNI_NSEC_PER_MSEC)
 /* of waiting, before a message about it, even without a terminal */
 #define SAY_NS	      (3 * UNI_NSEC_PER_SEC)
-#define BSS_BYTES     65536u
-#define FIRMWARE_END  0x100000u /* all of it that writes lies below */
-#define FIRMWARE_STEP 0x10000u
-#define START_INFO    56u /* bytes of an hvm_start_info */
 #define RESET_PC      0xfffffff0u
 #define HALTED_NS     (500 * UNI_NSEC_PER_MSEC) /* between looks at a guest that uses no CPU */
+#define NR_ASTRAY     3 /* looks in a row */
 #define NR_SAME	      50			/* looks that all show the same registers, ... */
 #define SAME_CPU_NS   (3 * UNI_NSEC_PER_SEC)	/* ... while QEMU has worked for this long */
 
@@ -104,62 +102,6 @@ static const struct uni_segment *code_at(
 	return NULL;
 }
 
-/* Memory that the loader left at zero and the image's code writes to: its stack, for instance. */
-static bool has_written(const struct uni_boot *b)
-{
-	static uint8_t buf[BSS_BYTES];
-
-	for (size_t i = 0; b->image != NULL && i < uni_image_nr_segments(b->image); i++) {
-		const struct uni_segment *s = uni_image_segment(b->image, i);
-		uint64_t bss = s->file_size + s->paddr, len, hva;
-
-		if (!s->write || s->mem_size <= s->file_size ||
-			uni_qmp_gpa2hva(b->q->qmp, bss, &hva) != 0)
-			continue;
-		len = uni_min(s->mem_size - s->file_size, (uint64_t)sizeof(buf));
-		if (uni_vmm_copy(b->q->pid, hva, buf, len) != 0)
-			continue;
-		if (buf[0] != 0 || memcmp(buf, buf + 1, len - 1) != 0)
-			return true;
-	}
-	return false;
-}
-
-/* The hvm_start_info of Xen's PVH ABI, which the firmware makes right before it enters the image.
- */
-static bool is_start_info(const uint8_t *p)
-{
-	struct {
-		uint32_t magic, version, flags, nr_modules;
-		uint64_t modules, command_line, rsdp, memory_map;
-		uint32_t nr_memory_map, reserved;
-	} info;
-
-	memcpy(&info, p, sizeof(info));
-	return info.magic == 0x336ec578 && info.version <= 1 && info.flags == 0 &&
-	       info.nr_modules <= 1 && info.reserved == 0 && info.memory_map != 0 &&
-	       info.memory_map < FIRMWARE_END && info.nr_memory_map - 1 < 128;
-}
-
-static bool was_entered(const struct uni_boot *b)
-{
-	static uint8_t buf[FIRMWARE_STEP + START_INFO];
-
-	for (uint64_t gpa = 0; gpa < FIRMWARE_END; gpa += FIRMWARE_STEP) {
-		size_t len = gpa + FIRMWARE_STEP < FIRMWARE_END ? sizeof(buf) : FIRMWARE_STEP;
-		uint64_t hva;
-
-		if (uni_qmp_gpa2hva(b->q->qmp, gpa, &hva) != 0 ||
-			uni_vmm_copy(b->q->pid, hva, buf, len) != 0)
-			continue;
-		for (size_t at = 0; at + START_INFO <= len; at += 4) {
-			if (is_start_info(buf + at))
-				return true;
-		}
-	}
-	return false;
-}
-
 /* Firmware for PVH and multiboot never enables paging. For a guest that does, attaching shows the
  * state. */
 static void look_at_cpu(struct uni_boot *b)
@@ -180,6 +122,7 @@ static void look_at_cpu(struct uni_boot *b)
 	}
 	b->cpu = now;
 	b->has_cpu = true;
+	b->nr_astray = uni_boot_is_astray(b) ? b->nr_astray + 1 : 0;
 	b->ran = b->ran || now.paging || b->image == NULL || code_at(b, &now, &svma) != NULL;
 }
 
@@ -279,7 +222,7 @@ static void look_back(struct uni_boot *b)
 		return;
 	b->watched = true;
 	look_at_cpu(b);
-	b->ran = b->ran || has_written(b) || was_entered(b);
+	b->ran = b->ran || uni_boot_has_written(b) || uni_boot_was_entered(b);
 }
 
 bool uni_boot_ended(struct uni_boot *b)
@@ -331,14 +274,15 @@ int uni_boot_wait(struct uni_boot *b, uint64_t wait_ns, struct uni_err *err)
 
 	while (!uni_boot_ended(b)) {
 		uint64_t took_ns = uni_now_ns() - b->begin_ns;
-		bool stuck;
+		bool stuck, astray;
 
 		uni_signals_suspend(&gate);
 		look_at_cpu(b);
 		stuck = is_stuck(b);
+		astray = b->nr_astray >= NR_ASTRAY;
 		/* Its code may lie elsewhere than in the image. */
-		b->ran = b->ran || (stuck && (was_entered(b) || has_written(b)));
-		if (b->ran) {
+		b->ran = b->ran || (stuck && (uni_boot_was_entered(b) || uni_boot_has_written(b)));
+		if (b->ran && !astray) {
 			uni_progress_end();
 			return 0;
 		}
@@ -346,8 +290,11 @@ int uni_boot_wait(struct uni_boot *b, uint64_t wait_ns, struct uni_err *err)
 			return uni_err_set(err, UNI_EAGAIN,
 				"ended by you after %.1f s: the guest was still in its firmware",
 				(double)took_ns / 1e9);
-		if (stuck || took_ns >= wait_ns) {
-			end_now(b, stuck ? UNI_BOOT_STUCK : UNI_BOOT_LATE);
+		if (astray || stuck || took_ns >= wait_ns) {
+			end_now(b, astray  ? UNI_BOOT_ASTRAY
+				   : stuck ? UNI_BOOT_STUCK
+					   : UNI_BOOT_LATE);
+			look_back(b);
 			break;
 		}
 		say_waiting(b, took_ns);
@@ -422,6 +369,8 @@ static const char *internal_cause(const struct uni_boot *b)
 		{ "kvm run failed", "KVM_RUN fails" },
 	};
 
+	if (b->nr_astray != 0)
+		return "the guest has no memory at this address";
 	for (size_t i = 0; i < uni_array_len(known); i++) {
 		if (uni_child_has_said(b->console, known[i].words))
 			return known[i].cause;
@@ -465,6 +414,10 @@ void uni_boot_tell(const struct uni_boot *b, char *ret, size_t cap)
 			"the guest has halted for good, seen%s%s: interrupts are off, so that "
 			"none wakes it",
 			after, where);
+		break;
+	case UNI_BOOT_ASTRAY:
+		(void)snprintf(ret, cap,
+			"the guest has jumped to where it has no memory, seen%s%s", after, where);
 		break;
 	case UNI_BOOT_STUCK:
 		(void)snprintf(ret, cap,

@@ -17,6 +17,7 @@ enum uni_boot_end {
 	UNI_BOOT_EXITED,   /* QEMU's process ended */
 	UNI_BOOT_HALTED,   /* all vCPUs in its image, or before their start: no interrupt wakes them
 			    */
+	UNI_BOOT_ASTRAY,   /* it executes where it has no memory */
 	UNI_BOOT_STUCK,	   /* in its firmware, where nothing changes any more */
 	UNI_BOOT_LATE,	   /* in its firmware for longer than was to be waited */
 };
@@ -40,6 +41,7 @@ struct uni_boot {
 	uint64_t stop_ns;
 	uint64_t look_ns, look_cpu_ns; /* when it was last looked whether it has halted for good */
 	uint64_t halted_key;	       /* of the registers then, if it had; else 0 */
+	unsigned nr_astray; /* looks in a row at which it executed where it has no memory */
 	unsigned nr_same;	       /* looks in a row at which no register had changed */
 	uint64_t same_cpu_ns;
 };

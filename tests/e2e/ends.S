@@ -40,6 +40,8 @@ start:
 	je reset
 	cmp $'h', %al
 	je halt
+	cmp $'j', %al
+	je astray
 	mov %al, %bl
 	cmp $'l', %al
 	je late
@@ -48,6 +50,9 @@ start:
 	cmp $'o', %al
 	je elsewhere
 spin:	jmp spin
+/* Above its memory. */
+astray:	mov $0x40000000, %eax
+	jmp *%eax
 halt:	cli
 	hlt
 	jmp halt

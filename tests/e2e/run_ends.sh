@@ -365,7 +365,9 @@ mostly_elsewhere() { # ACCEL; which may find none at all, on a busy host
 for accel in $(by_default kvm "$accels"); do
 	set -- --accel "$accel" ends.elf
 	later='soon after'
+	astray='died after .* at 0x40000000: the guest has no memory at this address'
 	[ "$accel" = kvm ] || later='before the next block of code' # where TCG stops
+	[ "$accel" = kvm ] || astray='has jumped to where it has no memory, seen after .* at 0x40'
 	check "a triple fault under $accel" ends "reset itself .*, stopped there or $later, at 0x.* (triple+0x7)" --append t "$@"
 	check "a reset under $accel" ends "reset itself .*, stopped there or $later, at 0x20" --append r --machine q35 "$@"
 	check "a shutdown under $accel" ends "the guest shut down after .*, stopped there or $later, at 0x20" --append s --machine q35 "$@"
@@ -377,6 +379,7 @@ for accel in $(by_default kvm "$accels"); do
 	check "a guest that halts for good under $accel" halts "$accel"
 	check "a reset after samples under $accel" resets_late "$accel"
 	check "ended from outside under $accel" ended_outside "$accel"
+	check "a jump out of its memory under $accel" ends "$astray" --append j "$@"
 	# One of them shows what is done about firmware, and about what is not in the image.
 	[ "$accel" = "${accels##* }" ] || continue
 	check "firmware that halts under $accel" ends 'in its firmware at 0xffffff02 (halted with interrupts off)' \
