@@ -364,6 +364,11 @@ int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *q, struct 
 		q->dir[0] = '\0';
 		return rc;
 	}
+	rc = uni_scratch_keep(&q->keep, q->dir, err);
+	if (rc != 0) {
+		uni_qemu_stop(q);
+		return rc;
+	}
 	build_argv(&a, args, q);
 	/* A plugin writes its counts. */
 	a.rights = (struct uni_child_rights){ .image = args->image,
@@ -405,5 +410,6 @@ void uni_qemu_stop(struct uni_qemu *q)
 		(void)unlink(path);
 	}
 	(void)rmdir(q->dir);
+	uni_scratch_leave(&q->keep);
 	q->dir[0] = '\0';
 }

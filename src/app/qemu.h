@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "app/scratch.h"
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "backend/vmm/qmp.h"
@@ -32,6 +33,7 @@ struct uni_qemu_kind;
 struct uni_qemu {
 	pid_t pid;
 	char dir[64];	  /* private folder with the sockets of gdb stub and monitor */
+	struct uni_scratch keep; /* removes it if we are killed */
 	char target[128]; /* spec that reaches it */
 	const struct uni_qemu_kind *kind;
 	const char *accel; /* what auto became */

@@ -49,6 +49,7 @@ static _Noreturn void keep_until_closed(const char *path, int watch)
 	/* The process that cleans up ignores signals for the whole group. */
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	(void)setpgid(0, 0); /* SIGKILL, too */
 	/* Readers of our outputs must not wait for this process. */
 	for (int i = 0; i < 3; i++)
 		(void)close(i);
@@ -129,4 +130,27 @@ void uni_scratch_remove(struct uni_scratch *s)
 		;
 	free(s->path);
 	s->path = NULL;
+}
+
+int uni_scratch_keep(struct uni_scratch *ret, const char *path, struct uni_err *err)
+{
+	int rc;
+
+	*ret = (struct uni_scratch){ .path = strdup(path) };
+	if (ret->path == NULL)
+		return uni_err_nomem(err);
+	rc = begin_keeper(ret, err);
+	if (rc != 0) {
+		free(ret->path);
+		ret->path = NULL;
+	}
+	return rc;
+}
+
+void uni_scratch_leave(struct uni_scratch *s)
+{
+	if (s->path == NULL)
+		return;
+	(void)kill(s->keeper, SIGKILL);
+	uni_scratch_remove(s);
 }

@@ -18,5 +18,10 @@ struct uni_scratch {
 int uni_scratch_make(struct uni_scratch *ret, struct uni_err *err);
 /* with its content; does nothing for a zeroed one */
 void uni_scratch_remove(struct uni_scratch *s);
+/* The same for a folder that is there, and that its owner removes: a process that ends without
+ * uni_scratch_leave() has it removed. */
+int uni_scratch_keep(struct uni_scratch *ret, const char *path, struct uni_err *err);
+/* The folder is gone. Does nothing for a zeroed one. */
+void uni_scratch_leave(struct uni_scratch *s);
 
 #endif

@@ -68,13 +68,21 @@ recording() {
 		cat "$T/out"
 		return 1
 	}
+	# shellcheck disable=SC2046 # paths without blanks
+	folder=$(cat $(grep -lsaF "$demo" /proc/[0-9]*/cmdline) | tr '\0' '\n' |
+		sed -n 's|^unix:\(/tmp/uniscope-run-[^/]*\)/qmp.sock.*|\1|p' | head -1)
+	[ -d "$folder" ]
+}
+
+no_folder() {
+	[ ! -e "$folder" ]
 }
 
 killed() { # ACCEL
 	recording "$1" killed.uniscope || return 1
 	kill -9 $run
 	wait $run 2>/dev/null
-	wait_for 60 no_qemu && "$U" report killed.uniscope && rm -r killed.uniscope
+	wait_for 60 no_qemu && wait_for 60 no_folder && "$U" report killed.uniscope && rm -r killed.uniscope
 }
 
 interrupted() { # ACCEL
