@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -127,20 +128,33 @@ static int load_programs(struct bpf_object *obj, struct uni_err *err)
 	return r;
 }
 
-struct bpf_object *uni_kvm_bpf_open(const void *data, size_t size, const char *name,
-	int (*set_up)(struct bpf_object *obj, void *ctx), void *ctx, struct uni_err *err)
+/* types: a file with types of the kernel; -1: the library looks for all of them. */
+static struct bpf_object *open_bytes(const void *data, size_t size, const char *name, int types)
 {
 	struct bpf_object_open_opts opts;
-	struct bpf_object *obj;
 	char path[64];
-	int r = 0, btf = uni_kvm_btf_open(path, sizeof(path));
 
-	(void)libbpf_set_print(NULL);	/* a library must not print */
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", types);
 	memset(&opts, 0, sizeof(opts)); /* also the padding, which the library checks */
 	opts.sz = sizeof(opts);
 	opts.object_name = name;
-	opts.btf_custom_path = btf >= 0 ? path : NULL;
-	obj = bpf_object__open_mem(data, size, &opts);
+	opts.btf_custom_path = types >= 0 ? path : NULL;
+	return bpf_object__open_mem(data, size, &opts);
+}
+
+struct bpf_object *uni_kvm_bpf_open(const void *data, size_t size, const char *name,
+	int (*set_up)(struct bpf_object *obj, void *ctx), void *ctx, struct uni_err *err)
+{
+	_cleanup_close_ int types = memfd_create("uniscope-btf", MFD_CLOEXEC);
+	struct bpf_object *obj;
+	int r = 0;
+
+	(void)libbpf_set_print(NULL); /* a library must not print */
+	obj = open_bytes(data, size, name, types);
+	if (obj != NULL && types >= 0 && uni_kvm_btf_write(types, bpf_object__btf(obj)) != 0) {
+		bpf_object__close(obj);
+		obj = open_bytes(data, size, name, -1);
+	}
 	if (obj == NULL)
 		r = -errno;
 	if (obj != NULL && set_up != NULL)
@@ -150,8 +164,6 @@ struct bpf_object *uni_kvm_bpf_open(const void *data, size_t size, const char *n
 			err, UNI_ENOTSUP, "libbpf refuses uniscope's programs: %s", strerror(-r));
 	else
 		r = load_programs(obj, err);
-	if (btf >= 0)
-		(void)close(btf);
 	if (r == 0)
 		return obj;
 	bpf_object__close(obj);
