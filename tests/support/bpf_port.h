@@ -54,15 +54,14 @@ static inline const void *bpf_hidden(const void *p)
 #define UNI_SIZEOF(type)	   sizeof(type)
 #define UNI_OFFSETOF(type, member) offsetof(type, member)
 
-#define bpf_loop(n, step, ctx, flags)               \
-	do {                                        \
-		u32 n_ = (u32)(n);                  \
-                                                    \
-		for (u32 i_ = 0; i_ < n_; i_++) {   \
-			if ((step)(i_, (ctx)) != 0) \
-				break;              \
-		}                                   \
-	} while (0)
+#define bpf_loop(n, step, ctx, flags)                       \
+	({                                                  \
+		u32 n_ = (u32)(n), i_ = 0;                  \
+                                                            \
+		while (i_ < n_ && (step)(i_++, (ctx)) == 0) \
+			;                                   \
+		(long)i_;                                   \
+	})
 
 /* The VMM's memory is the test's own, where it says so. */
 static const uint8_t *bpf_user;

@@ -11,6 +11,8 @@
 
 #include "kvmchain_guest.h"
 
+#define DEEP_VA (STACK_VA + 0x1000000) /* another stack, for many frames */
+
 static uint64_t leaf_rbx; /* of the chains that are compared */
 
 static uint64_t some_call(struct fixture *f)
@@ -288,17 +290,24 @@ static void test_other_stacks(void **state)
 	use_rows(f, false);
 }
 
-static void test_ends(void **state)
+/* In a function that has set up its frame. */
+static uint64_t framed_pc(const struct fixture *f)
 {
-	struct fixture *f = *state;
-	uint64_t pc = 0;
-
-	for (size_t i = 0; i < f->hints->nr_funcs && pc == 0; i++) {
+	for (size_t i = 0; i < f->hints->nr_funcs; i++) {
 		const struct uni_func_hint *h = &f->hints->func[i];
 
 		if (h->flags == 0 && h->size > 64)
-			pc = h->start + 48;
+			return h->start + 48;
 	}
+	fail();
+	return 0;
+}
+
+static void test_ends(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t pc = framed_pc(f);
+
 	memset(&f->scratch, 0, sizeof(f->scratch));
 	for (uint64_t fp = STACK_VA; fp < STACK_VA + STACK_SIZE; fp += 16) {
 		poke(f, fp, fp + 16);
@@ -313,6 +322,43 @@ static void test_ends(void **state)
 	compare(f, pc, STACK_VA, STACK_VA);
 	assert_int_equal(f->scratch.stop, UNI_STOP_BADPC);
 	assert_int_equal(f->scratch.nr, 2);
+}
+
+/* Frame i has 16 bytes, 32 if bit i % period of `large` is set, 48 if one of `odd` in the middle.
+ */
+static void check_deep(
+	struct fixture *f, unsigned period, uint64_t large, unsigned odd, enum uni_stop stop)
+{
+	const unsigned depth = 4 * UNI_CHAIN_DEPTH;
+	uint64_t fp = DEEP_VA, next;
+
+	for (unsigned i = 0; i < depth; i++, fp = next) {
+		next = fp + ((large >> i % period & 1) != 0 ? 32 : 16);
+		if (i - depth / 2 < odd)
+			next = fp + 48;
+		poke(f, fp, i + 1 == depth ? 0 : next);
+		poke(f, fp + 8, f->call[i % period]);
+	}
+	compare(f, framed_pc(f), DEEP_VA, DEEP_VA);
+	assert_int_equal(f->scratch.nr, UNI_CHAIN_INNER + UNI_CHAIN_OUTER);
+	assert_int_equal(f->scratch.gap, UNI_BPF_GAP);
+	assert_int_equal(f->scratch.stop, stop);
+	for (unsigned i = 0; i < UNI_CHAIN_OUTER && stop == UNI_BPF_STOP_FP_0; i++)
+		assert_true(f->scratch.pc[UNI_CHAIN_INNER + UNI_CHAIN_OUTER - 1 - i] ==
+			    f->call[(depth - 1 - i) % period]);
+}
+
+/* A recursion has its root, however deep it is, as in unit/unwind.c; others end at the limit. */
+static void test_recursion(void **state)
+{
+	struct fixture *f = *state;
+
+	check_deep(f, 1, 0, 0, UNI_BPF_STOP_FP_0);
+	check_deep(f, 3, 2, 0, UNI_BPF_STOP_FP_0);
+	check_deep(f, 31, 1ull << 30, 0, UNI_BPF_STOP_FP_0);
+	check_deep(f, 1, 0, 1, UNI_BPF_STOP_FP_0);
+	check_deep(f, 1, 0, 300, UNI_BPF_STOP_FP_0);
+	check_deep(f, 63, 0x5a5a5a5a12345678, 0, UNI_STOP_LIMIT);
 }
 
 static uint64_t hva_of(struct fixture *f, const struct uni_bpf_regs *r, uint64_t va)
@@ -410,12 +456,8 @@ static void test_without_rsp(void **state)
 static void test_reads(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t pc = 0, sp = STACK_VA + 0x2000;
+	uint64_t pc = framed_pc(f), sp = STACK_VA + 0x2000;
 
-	for (size_t i = 0; i < f->hints->nr_funcs && pc == 0; i++) {
-		if (f->hints->func[i].flags == 0 && f->hints->func[i].size > 64)
-			pc = f->hints->func[i].start + 48;
-	}
 	for (unsigned i = 0; i < 10; i++) {
 		poke(f, sp + i * 48, i == 9 ? 0 : sp + (i + 1) * 48);
 		poke(f, sp + i * 48 + 8, f->call[3]);
@@ -434,6 +476,7 @@ int main(void)
 		cmocka_unit_test(test_same_by_rows),
 		cmocka_unit_test(test_other_stacks),
 		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_recursion),
 		cmocka_unit_test(test_page_tables),
 		cmocka_unit_test(test_without_rsp),
 		cmocka_unit_test(test_reads),

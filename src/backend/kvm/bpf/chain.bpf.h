@@ -10,8 +10,10 @@
 
 #include "arch/stop.h"
 #include "backend/kvm/bpf/leaf.bpf.h"
+#include "backend/kvm/bpf/recursion.bpf.h"
 
-#define UNI_BPF_FALLS 256 /* switches to a lower stack within one chain */
+#define UNI_BPF_FALLS 256			/* switches to a lower stack within one chain */
+#define UNI_BPF_STEPS (UNI_CHAIN_DEPTH * 3 / 2) /* with those that look at a recursion */
 #define UNI_HASH_MUL  0x9e3779b97f4a7c15ull
 
 /* Can there be a caller at ret_addr? False: the chain ends; s->stop says why. */
@@ -23,12 +25,6 @@ static __always_inline bool uni_check_pc(
 		return false;
 	s->stop = UNI_STOP_BADPC;
 	return uni_in_text(g, ret_addr - 1) || uni_translate(g, &s->regs, ret_addr - 1, true) != 0;
-}
-
-/* The place of a frame in pc[]. Behind the innermost ones, the last ones stay. */
-static __always_inline u32 uni_frame_place(u32 n)
-{
-	return n < UNI_CHAIN_INNER ? n : UNI_CHAIN_INNER + n % (UNI_BPF_FRAMES - UNI_CHAIN_INNER);
 }
 
 static __always_inline void uni_hash_frame(struct uni_bpf_scratch *s, u64 pc)
@@ -145,7 +141,7 @@ __noinline int uni_cfi_frame(const struct uni_bpf_guest *g, struct uni_bpf_scrat
 
 	if (g == NULL || s == NULL || s->nr == 0)
 		return UNI_CFI_UNKNOWN;
-	pc = s->pc[uni_frame_place(s->nr - 1) & (UNI_BPF_FRAMES - 1)] - (s->exact == 0);
+	pc = uni_frame_pc(s, s->nr - 1) - (s->exact == 0);
 	off = pc - g->text_start;
 	if (off >= g->text_size || !s->has_sp)
 		return UNI_CFI_UNKNOWN;
@@ -193,10 +189,11 @@ __noinline int uni_cfi_frame(const struct uni_bpf_guest *g, struct uni_bpf_scrat
 struct uni_frames {
 	const struct uni_bpf_guest *g;
 	struct uni_bpf_scratch *s;
+	u32 keep; /* of the outermost frames */
 };
 
-/* One frame: the caller's rbp, and the return address above it. */
-static long uni_frame_step(u32 i, struct uni_frames *f)
+/* One frame: by its row, or the caller's rbp, and the return address above it. 1: the end. */
+static __always_inline u32 uni_frame_up(struct uni_frames *f)
 {
 	struct uni_bpf_scratch *s = f->s;
 	u64 fp, caller_fp = 0, ret_addr = 0;
@@ -232,12 +229,26 @@ static long uni_frame_step(u32 i, struct uni_frames *f)
 	return 0;
 }
 
+static long uni_frame_step(u32 i, struct uni_frames *f)
+{
+	struct uni_bpf_scratch *s = f->s;
+	u32 end = uni_frame_up(f);
+
+	if (s->leap.how == UNI_LEAP_NONE) {
+		s->leap.sp[(s->nr - 1) & (UNI_BPF_LAST - 1)] = s->exact || !s->has_sp ? 0 : s->sp;
+		s->leap.since++;
+		if (end || s->nr != s->leap.next)
+			return end;
+	}
+	(void)uni_leap_step(s, end);
+	return 0;
+}
+
 static long uni_outer_take(u32 i, struct uni_frames *f)
 {
 	struct uni_bpf_scratch *s = f->s;
-	u32 at = uni_frame_place(s->nr - UNI_CHAIN_OUTER + i);
 
-	s->outer[i & (UNI_CHAIN_OUTER - 1)] = s->pc[at & (UNI_BPF_FRAMES - 1)];
+	s->outer[i & (UNI_CHAIN_OUTER - 1)] = uni_frame_pc(s, s->nr - f->keep + i);
 	return 0;
 }
 
@@ -261,9 +272,10 @@ static __always_inline void uni_chain_close(struct uni_frames *f)
 	struct uni_bpf_scratch *s = f->s;
 
 	if (s->nr > UNI_BPF_FRAMES) {
-		bpf_loop(UNI_CHAIN_OUTER, uni_outer_take, f, 0);
-		bpf_loop(UNI_CHAIN_OUTER, uni_outer_put, f, 0);
-		s->nr = UNI_CHAIN_INNER + UNI_CHAIN_OUTER;
+		f->keep = s->leap.since < UNI_CHAIN_OUTER ? s->leap.since : UNI_CHAIN_OUTER;
+		bpf_loop(f->keep, uni_outer_take, f, 0);
+		bpf_loop(f->keep, uni_outer_put, f, 0);
+		s->nr = UNI_CHAIN_INNER + f->keep;
 		s->gap = UNI_BPF_GAP;
 	}
 	if (s->nr > UNI_CHAIN_INNER)
@@ -300,6 +312,9 @@ __noinline int uni_chain(const struct uni_bpf_guest *g, struct uni_bpf_scratch *
 	s->has_sp = (s->regs.have & UNI_BPF_HAVE_SP) != 0;
 	s->has_fp = s->exact = 1;
 	s->nr_exact = 0;
+	s->leap.how = UNI_LEAP_NONE;
+	s->leap.next = UNI_BPF_FRAMES + 1;
+	s->leap.since = UNI_CHAIN_OUTER;
 	s->rec.exact[0] = s->rec.exact[1] = s->rec.exact[2] = 0;
 	if ((g->flags & UNI_BPF_CFI) != 0)
 		found = uni_cfi_frame(g, s);
@@ -317,7 +332,11 @@ __noinline int uni_chain(const struct uni_bpf_guest *g, struct uni_bpf_scratch *
 		if (uni_may_be_torn(g) && s->fp + 8 == loc && uni_stack_word(g, s, s->fp, &fp))
 			s->fp = fp;
 	}
-	bpf_loop(UNI_CHAIN_DEPTH + 1, uni_frame_step, &f, 0);
+	if (bpf_loop(UNI_BPF_STEPS, uni_frame_step, &f, 0) == UNI_BPF_STEPS) {
+		if (s->leap.how != UNI_LEAP_NONE)
+			s->nr = s->leap.base;
+		s->stop = UNI_STOP_LIMIT;
+	}
 	uni_chain_close(&f);
 	return 1;
 }

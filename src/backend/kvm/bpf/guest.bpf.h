@@ -22,6 +22,31 @@
 #define UNI_WINDOW_WORDS 64
 #define UNI_WINDOWS_MAX	 1024 /* loaded for one chain: a guest's stacks decide how many it takes */
 
+/* Frames that are kept of the outer ones; calls from a recursive function to itself. */
+#define UNI_BPF_LAST  (UNI_BPF_FRAMES - UNI_CHAIN_INNER)
+#define UNI_BPF_ROUND 32 /* a power of two, as the other */
+
+/* The registers of the frame that the walk has reached. */
+struct uni_bpf_walk {
+	u64 sp, fp, saved[UNI_BPF_SAVED], fall_sp, fall_pc;
+	u32 falls, has_fp, has_saved, pad;
+};
+
+/* A recursion whose middle is left out (recursion.bpf.h). */
+struct uni_bpf_leap {
+	u64 sp[UNI_BPF_LAST];		/* of the last frames; 0: not known, or interrupted */
+	u64 round_pc[UNI_BPF_ROUND];	/* of the frames of a round */
+	u64 round_up[UNI_BPF_ROUND];	/* and so many bytes each is above the one before */
+	struct uni_bpf_walk begin, end; /* of the first round */
+	u64 bytes;			/* of a round */
+	u64 before;			/* stack pointer of the frame before */
+	u32 how, base, frames, at;	/* frames there were; of a round; of this one */
+	u32 rounds, good, bad;		/* so far away: now; the same; not the same */
+	u32 next;			/* number of frames at which to look for a recursion */
+	u32 since;			/* frames since some were left out */
+	u32 pad;
+};
+
 /* The working data of a program, too large for its stack. One for each CPU and kind of program. */
 struct uni_bpf_scratch {
 	struct uni_bpf_rec rec; /* with pc[]: a record */
@@ -51,6 +76,7 @@ struct uni_bpf_scratch {
 	u32 found;  /* index in window[] of the word that the leaf's search found */
 	u64 callee; /* start of the function that the word must return from */
 	struct uni_bpf_chain_key key;
+	struct uni_bpf_leap leap;
 };
 
 #define UNI_CR0_PG     (1ull << 31)
