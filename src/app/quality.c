@@ -187,6 +187,13 @@ uint64_t uni_quality_count(const struct uni_record_stats *st, const struct uni_s
 	return counted;
 }
 
+bool uni_quality_stands_still(
+	const struct uni_record_stats *st, const struct uni_sample_filter *shown)
+{
+	return uni_quality_count(st, shown) == 0 && st->weight != 0 &&
+	       st->state[UNI_VCPU_HALTED] == st->weight;
+}
+
 enum uni_doubt uni_quality_doubt(char ret[UNI_QUALITY_METHOD], const char *image,
 	const struct uni_record_stats *st, const struct uni_sample_filter *shown)
 {
@@ -194,7 +201,7 @@ enum uni_doubt uni_quality_doubt(char ret[UNI_QUALITY_METHOD], const char *image
 
 	if (is_elsewhere(ret, image, st))
 		return UNI_DOUBT_NO_PROFILE;
-	if (nr == 0 && st->weight != 0 && st->state[UNI_VCPU_HALTED] == st->weight) {
+	if (uni_quality_stands_still(st, shown)) {
 		(void)snprintf(ret, UNI_QUALITY_METHOD,
 			"no vCPU ran at any of the %" PRIu64
 			" samples: the guest waits for an interrupt, is paused, or has ended",
@@ -258,7 +265,8 @@ static void put_states(struct uni_sink *out, const struct uni_recorded_guest *g,
 	}
 }
 
-static void put_stops(struct uni_sink *out, const struct uni_record_stats *st)
+static void put_stops(struct uni_sink *out, const struct uni_record_stats *st,
+	const struct uni_sample_filter *shown)
 {
 	uint64_t all = 0;
 	const char *sep = "";
@@ -267,6 +275,10 @@ static void put_stops(struct uni_sink *out, const struct uni_record_stats *st)
 		all += st->stop[i];
 	if (all == 0) { /* of none, no share is whole */
 		uni_sink_puts(out, "chains     none\n");
+		return;
+	}
+	if (uni_quality_stands_still(st, shown)) {
+		uni_sink_puts(out, "chains     none of a vCPU that ran\n");
 		return;
 	}
 	uni_sink_printf(out, "chains     %.2f %% end at their root",
@@ -480,7 +492,7 @@ static void put_guest(struct uni_sink *out, const struct uni_recorded_guest *g,
 		put_samples(out, g, closed);
 		put_doubts(out, g, shown);
 		put_gaps(out, g);
-		put_stops(out, g->stats);
+		put_stops(out, g->stats, shown);
 	}
 	put_exits(out, g);
 	if (!uni_quality_exits_only(g->meta))

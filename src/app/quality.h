@@ -37,6 +37,9 @@ enum uni_doubt uni_quality_doubt(char ret[UNI_QUALITY_METHOD], const char *image
 /* How many of the samples are shown. */
 uint64_t uni_quality_count(
 	const struct uni_record_stats *st, const struct uni_sample_filter *shown);
+/* There are samples, but no vCPU ran at any: their chains say nothing of a profile. */
+bool uni_quality_stands_still(
+	const struct uni_record_stats *st, const struct uni_sample_filter *shown);
 /* Was the guest not stopped for any sample? */
 bool uni_quality_never_stopped(const struct uni_record_meta *m, const struct uni_record_stats *st);
 /* No samples were asked for (record --exits -F 0). */

@@ -70,8 +70,8 @@ static void tell_samples(const char *of, const char *sep, const struct uni_recor
 	else
 		(void)snprintf(missed, sizeof(missed), "%" PRIu64 " late, %" PRIu64 " skipped",
 			st->late, st->skipped);
-	/* No chain, no share. */
-	if (st->weight != 0)
+	/* No chain, no share; and none of a guest that stands still. */
+	if (st->weight != 0 && !uni_quality_stands_still(st, &on_cpu))
 		(void)snprintf(chains, sizeof(chains),
 			", %" PRIu64 " chain%s cut short (%.2f %% complete)", st->truncated,
 			uni_plural(st->truncated), complete);
