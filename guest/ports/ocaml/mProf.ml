@@ -161,6 +161,9 @@ let current () = match Lwt.get owner with Some id -> id | None -> nobody
 (* Who goes on when the one that runs has told its end: it was interrupted by a wake-up. *)
 let interrupted = ref None
 
+(* Threads that have told what they wait for, and have not gone on since. *)
+let told_wait : (int, unit) Hashtbl.t = Hashtbl.create 64
+
 let switch_to id =
   interrupted := None;
   if !running <> id then (
@@ -293,7 +296,7 @@ module Trace = struct
       List.iter reset [ known; resolvers ];
       running := nobody;
       interrupted := None;
-      Hashtbl.reset unended;
+      List.iter Hashtbl.reset [ unended; told_wait ];
       sink := place
 
     let start log = begin_at log
@@ -369,6 +372,7 @@ module Traced = struct
   let goes_on me ~slept ~what ~ends f v =
     let before = match !interrupted with Some id -> id | None -> !running in
     switch_to me;
+    if slept then Hashtbl.remove told_wait me;
     Option.iter (fun other -> event read ~thread:me ~other) what;
     if not slept then f v
     else
@@ -382,9 +386,23 @@ module Traced = struct
 
   let ended p = not (Lwt.is_sleeping p)
 
+  let tell_wait me other =
+    Hashtbl.replace told_wait me ();
+    event try_read ~thread:me ~other
+
+  (* What a thread waits for has no name perhaps. The ring has it as "a promise", unless the thread waits
+     for something already: then it is made of that. *)
+  let awaited me p =
+    let id = number_of p in
+    if id <> None || !sink != Ring || me = nobody || Hashtbl.mem told_wait me then (id, p)
+    else
+      let id = created type_wait "a promise" in
+      (Some id, telling_end id p)
+
   let when_over p f g =
-    let me = current () and what = number_of p and slept = Lwt.is_sleeping p in
-    if slept then Option.iter (fun other -> event try_read ~thread:me ~other) what;
+    let me = current () and slept = Lwt.is_sleeping p in
+    let what, p = if slept then awaited me p else (number_of p, p) in
+    if slept then Option.iter (tell_wait me) what;
     Lwt.try_bind
       (fun () -> p)
       (goes_on me ~slept ~what ~ends:ended f)
@@ -517,7 +535,7 @@ module Traced = struct
 
   let hang me what p =
     let h = { who = me; hangs = true } and all = hangers_of what in
-    event try_read ~thread:me ~other:what;
+    tell_wait me what;
     Queue.push h all.queue;
     Lwt.on_termination p (fun () -> release what all h);
     (* Cancelled, it has got nothing of what it hung on. *)

@@ -76,7 +76,7 @@ module Counter : sig
   val value : t -> int
 end
 
-(** Who waits for whom. What is not known here, because it has no name, is not told. *)
+(** Who waits for whom. What has no name is "a promise" in the ring; a file has it not. *)
 module Traced : sig
   val thread : string -> (unit -> 'a Lwt.t) -> 'a Lwt.t
   (** Runs it as a thread of that name; what it binds is its own, with this module's [bind]. *)
