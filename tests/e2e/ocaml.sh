@@ -277,6 +277,24 @@ record_held() {
 	done
 }
 
+# Dead: its core has what it told, in seconds of a counter that the program has measured itself.
+dead() {
+	sed -i '/foreign_stubs/d' fresh/dune && rm fresh/clock.c &&
+		(cd fresh && OCAMLPATH="$T/there/lib" dune build ./app.exe) && cp -f fresh/_build/default/app.exe app || return 1
+	waits_for_input app || return 1
+	gcore -o core $program >cored 2>&1
+	status=$?
+	ends || { cat cored; return 1; }
+	"$U" trace dump "core:file=core.$program" -e app -o core.uniscope 2>err && has_lost_wakeup core.uniscope || { cat err; return 1; }
+	"$U" trace findings core.uniscope --json >json 2>err && ! grep 'frequency .* is not known' err && python3 - <<-'EOF'
+		import json
+		m = json.load(open("json"))
+		name = {p: text for p, _, text in reversed(m["labels"])}
+		sleeps = [w[4] - w[3] for w in m["waits"] if name[w[0]] == "httpd"]
+		assert len(sleeps) == 20 and 900000 < min(sleeps) < 100000000, sleeps
+	EOF
+}
+
 check 'it builds without a word' build arp ocamlopt '-ccopt -Wall -ccopt -Wextra'
 check 'the lost wake-up of the bad run' bad arp
 check 'the good run has none' good arp
@@ -293,5 +311,6 @@ if [ "$(uname -m)" = x86_64 ]; then
 	check 'it is a package' package
 	check 'into the ring that it brings' ring
 	check 'a recording has what the ring held before' record_held
+	check 'a core of it has seconds' dead
 fi
 echo "1..$n"

@@ -230,8 +230,24 @@ value uni_mprof_ring_memory(value size)
 	return Val_false;
 }
 
-/* Solo5's; other programs have none. */
+/* A program has one of them; Solo5's libc lacks the second, and its type. */
 uint64_t solo5_clock_monotonic(void) __attribute__((weak));
+int clock_gettime(int clock, void *seconds_and_ns) __attribute__((weak));
+
+#define MONOTONIC 1
+
+static bool clock_ns(uint64_t *ret)
+{
+	int64_t t[2];
+
+	if (solo5_clock_monotonic)
+		*ret = solo5_clock_monotonic();
+	else if (clock_gettime && clock_gettime(MONOTONIC, t) == 0)
+		*ret = (uint64_t)t[0] * 1000000000 + (uint64_t)t[1];
+	else
+		return false;
+	return true;
+}
 
 static uint64_t ticks(void)
 {
@@ -242,17 +258,16 @@ static uint64_t ticks(void)
 }
 
 /*
- * A host may not know the frequency of this guest's counter (Xen). So it is measured from the first
- * call on, each time that twice as much has passed.
+ * A host may not know the frequency of this program's counter: Xen's does not, and a core has none.
+ * So it is measured from the first call on, each time that twice as much has passed.
  */
 static void measure_rate(void)
 {
 	static uint64_t from_ns, from, wait_ns = 10000000;
 	uint64_t ns, now;
 
-	if (!solo5_clock_monotonic)
+	if (!clock_ns(&ns))
 		return;
-	ns = solo5_clock_monotonic();
 	now = ticks();
 	if (from == 0) {
 		from_ns = ns;
@@ -275,18 +290,19 @@ value uni_mprof_ring(value id, value a, value b, value number, value text)
 {
 	uint64_t x = (uint64_t)Long_val(a), y = (uint64_t)Long_val(b);
 	unsigned kind = (unsigned)Long_val(id);
+	static unsigned events;
 
 	if (!uni_promise_on())
 		return Val_unit;
+	/* A main loop without hooks has no hiatus. */
+	if (events++ % 256 == 0 || kind == UNI_PROMISE_HIATUS)
+		measure_rate();
 	switch (kind) {
 	case GC:
 		/* Its length is ns here and cycles there: only that it was is told. */
 		uni_promise_word(kind, 0);
 		break;
 	case UNI_PROMISE_HIATUS:
-		measure_rate();
-		uni_promise_word(kind, (uint64_t)Long_val(number));
-		break;
 	case UNI_PROMISE_RESUME:
 		uni_promise_word(kind, (uint64_t)Long_val(number));
 		break;
