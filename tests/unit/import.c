@@ -347,6 +347,15 @@ static void perf_lines(void **state)
 	assert_int_equal(st.bad_lines + st.left_out, 0);
 	assert_string_equal(uni_importer_sniff("a 1 1.5:\n\t10 hot\n\n", 18)->name, "perf");
 	assert_string_equal(uni_importer_sniff("a 1 1.5: cycles:\n\t10 hot\n\n", 26)->name, "perf");
+	/* Without chains. */
+	st = reads("perf",
+		"a b  28 6.6: 1001 cpu-clock:u:      40118d burn: a+0x5d (/x y: z)\n"
+		"    a b  28 6.7: 1001 cpu-clock:u:      401 main+0x1 (/a)\n"
+		"a b  28 6.8: 1001 cycles:      401 main+0x1 (/a)\n",
+		&no_opts, "a_b;burn: a 1001\na_b;main 1001\n");
+	assert_int_equal(st.left_out, 1);
+	assert_string_equal(
+		uni_importer_sniff("a 1 1.5: cycles:  10 hot+0x1 (/a)\n", 34)->name, "perf");
 }
 
 static void too_large_numbers(void **state)

@@ -3,7 +3,8 @@
  * The output of `perf script`: a line with the thread's name, numbers, time, period and event, then
  * the frames, then a blank line. Each frame is a line ("ADDRESS SYMBOL+0xOFFSET (IMAGE)"), leaf
  * first. As in FlameGraph's script, the thread's name is the root, and only samples of the first
- * event count. A sample weighs its period, if it has one.
+ * event count. A sample weighs its period, if it has one. Without chains, the frame stands in the
+ * line of its sample.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 
 #define SNIFF_LINES 64
 #define EVENT_MAX   64
+#define SPLIT_TRIES 16 /* colons of a line behind which its frame may begin */
 
 struct header {
 	struct uni_line comm, event;
@@ -215,6 +217,26 @@ static void cut_offset(struct uni_line *symbol)
 		symbol->len = n - 3;
 }
 
+/* perf script without chains: the frame stands behind the header. The two, or false. */
+static bool split_line(struct uni_line l, struct header *head_ret, struct uni_line *frame_ret)
+{
+	unsigned tries = 0;
+	struct frame f;
+
+	while (l.len != 0 && is_blank(l.s[0]))
+		l = (struct uni_line){ l.s + 1, l.len - 1 };
+	for (size_t i = l.len; i-- > 1 && tries < SPLIT_TRIES;) {
+		if (l.s[i - 1] != ':' || !is_blank(l.s[i]))
+			continue;
+		tries++;
+		*frame_ret = (struct uni_line){ l.s + i, l.len - i };
+		if (parse_frame(*frame_ret, &f) &&
+			parse_header((struct uni_line){ l.s, i }, head_ret))
+			return true;
+	}
+	return false;
+}
+
 static int sniff_perf(const char *data, size_t size)
 {
 	size_t pos = 0, lines = 0;
@@ -224,7 +246,9 @@ static int sniff_perf(const char *data, size_t size)
 	struct uni_line l;
 
 	while (lines++ < SNIFF_LINES && uni_line_next(data, size, &pos, &l)) {
-		if (header && parse_frame(l, &f))
+		struct uni_line behind;
+
+		if ((header && parse_frame(l, &f)) || split_line(l, &h, &behind))
 			return 90;
 		header = parse_header(l, &h) || (header && l.len != 0 && is_blank(l.s[0]));
 	}
@@ -377,6 +401,21 @@ static int end_sample(struct reader *r)
 	return uni_stack_flush(&r->stack, skip, r->period, 0.0, &r->stats);
 }
 
+static int read_whole(struct reader *r, struct uni_line l)
+{
+	struct uni_line frame;
+	struct header h;
+
+	if (!split_line(l, &h, &frame)) {
+		uni_stats_bad_line(&r->stats, r->line);
+		return 0;
+	}
+	begin_sample(r, &h);
+	if (!r->skip)
+		read_frame(r, frame);
+	return end_sample(r);
+}
+
 static int read_line(struct reader *r, struct uni_line l)
 {
 	struct header h;
@@ -384,20 +423,19 @@ static int read_line(struct reader *r, struct uni_line l)
 	if (l.len == 0)
 		return r->open ? end_sample(r) : 0;
 	if (is_blank(l.s[0])) {
-		if (r->open && !r->skip)
+		if (!r->open)
+			return read_whole(r, l);
+		if (!r->skip)
 			read_frame(r, l);
-		else if (!r->open)
-			uni_stats_bad_line(&r->stats, r->line);
 		return r->stack.oom ? -UNI_ENOMEM : 0;
 	}
 	if (l.s[0] == '#')
 		return 0;
 	if (r->open && end_sample(r) != 0)
 		return -UNI_ENOMEM;
-	if (parse_header(l, &h))
-		begin_sample(r, &h);
-	else
-		uni_stats_bad_line(&r->stats, r->line);
+	if (!parse_header(l, &h))
+		return read_whole(r, l);
+	begin_sample(r, &h);
 	return r->stack.oom ? -UNI_ENOMEM : 0;
 }
 
