@@ -93,7 +93,8 @@ static int find_function(struct finder *f, struct uni_err *err)
 				f->args->src.path);
 		for (uint32_t i = 0; uni_only_passes(only, g) && i <= m->nr_more; i++) {
 			const struct place p = place_of(m, i);
-			int rc = p.path[0] != '\0' || f->args->image != NULL
+			bool is_file = p.path[0] != '\0' && p.path[0] != '[';
+			int rc = is_file || (i == 0 && f->args->image != NULL)
 					 ? look_in_image(f, &p, err)
 					 : 0;
 
@@ -106,7 +107,7 @@ static int find_function(struct finder *f, struct uni_err *err)
 			return 0;
 		}
 	}
-	if (f->why.code != 0)
+	if (f->why.code != 0 && (!f->loaded || f->args->image == NULL))
 		return uni_err_set(err, UNI_ENOENT,
 			"instructions are in the image: %s (--image names it, if it was moved)",
 			f->why.msg);

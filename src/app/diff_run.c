@@ -178,12 +178,17 @@ static double count_samples(const struct uni_profile *p)
 	return period > 1 && uni_profile_nr_nodes(p) > 2 && sum / period > 1 ? sum / period : 0;
 }
 
-static double seconds_of(const struct uni_source *s)
+static double seconds_of(const struct uni_source *s, const struct uni_part *part)
 {
 	const struct uni_record_stats *st = s->rec != NULL ? uni_recording_stats(s->rec) : NULL;
+	uint64_t from, to;
 
-	return st != NULL && st->end_ns > st->begin_ns ? (double)(st->end_ns - st->begin_ns) / 1e9
-						       : 0;
+	if (st == NULL)
+		return 0;
+	uni_part_window(part, st->begin_ns, &from, &to);
+	from = uni_max(from, st->begin_ns);
+	to = to != 0 ? uni_min(to, st->end_ns) : st->end_ns;
+	return to > from ? (double)(to - from) / 1e9 : 0;
 }
 
 /*
@@ -265,7 +270,7 @@ static int read_values(const struct uni_source_args *args, const struct uni_diff
 		r->run.nr = r->entries.nr;
 	}
 	r->run.samples = timed ? (double)r->entries.nr : count_samples(r->run.p);
-	r->seconds = seconds_of(&r->s);
+	r->seconds = seconds_of(&r->s, &args->part);
 	if (per->kind == UNI_DIFF_PER_NONE)
 		return 0;
 	if (r->calls != NULL)

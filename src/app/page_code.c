@@ -76,8 +76,10 @@ static int add_images(struct uni_page_code *c, const struct uni_recording *rec,
 		if (m->image_path[0] != '\0')
 			rc = add_image(c, g, m->image_path, m->image_id, m->bias, &search);
 		for (uint32_t i = 0; rc == 0 && i < m->nr_more; i++)
-			rc = add_image(
-				c, g, m->more[i].path, m->more[i].id, m->more[i].bias, &search);
+			rc = m->more[i].path[0] == '[' /* no file: the kernel */
+				     ? 0
+				     : add_image(c, g, m->more[i].path, m->more[i].id,
+					       m->more[i].bias, &search);
 	}
 	return rc;
 }

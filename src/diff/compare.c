@@ -208,10 +208,12 @@ static int row_cmp(const void *a, const void *b)
 	return (x->function > y->function) - (x->function < y->function);
 }
 
-/* Relative changes: an end that the data do not limit bounds nothing. */
-static double bound_of(const struct uni_change *v)
+/* Relative changes: an end that the data do not limit bounds nothing. A share is at most 1. */
+static double bound_of(const struct uni_change *v, bool relative)
 {
-	return fmax(fabs(v->low), fabs(v->high));
+	double bound = fmax(fabs(v->low), fabs(v->high));
+
+	return relative ? bound : fmin(bound, 1);
 }
 
 /* Standard error of a relative change. */
@@ -235,7 +237,7 @@ static void find_bound(struct comparing *c)
 	}
 	for (size_t i = 0; i < r->nr; i++) {
 		const struct uni_change *v = &r->row[i].value[UNI_SELF].c;
-		double bound = bound_of(v);
+		double bound = bound_of(v, each);
 
 		if (!r->row[i].value[UNI_SELF].tested)
 			continue;

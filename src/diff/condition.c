@@ -34,8 +34,11 @@ int uni_condition_parse(const char *text, const struct uni_diff_limits *limits,
 		     plus >= glob + 2 && plus[-1] == ' ';
 	if (ok && !whole) {
 		relative = parse_limit(plus, "%", &limit);
-		ok = relative || (parse_limit(plus, "pp", &limit) && limit <= 1);
+		ok = relative || parse_limit(plus, "pp", &limit);
 	}
+	if (ok && !whole && !relative && limit > 1)
+		return uni_err_set(err, UNI_EUSAGE,
+			"--fail-if '%s': no share grows by more than 100 percentage points", text);
 	if (!ok)
 		return uni_err_set(err, UNI_EUSAGE, "--fail-if '%s': " FORM, text);
 	if (limit < limits->threshold)

@@ -54,6 +54,7 @@ renamed() {
 	done
 }
 check 'a guest whose functions have new names' renamed
+check 'a part of the time is said as that' gives 3 'demo.uniscope: 2 samples in 0.0 s' --to 0.02 demo.uniscope demo.uniscope
 check 'renamed functions are matched by their code' gives 3 'checksum_update  (the same code is sum_up after)' --all demo.uniscope after.uniscope
 check 'so nothing is new or gone' sh -c '! grep -q "(new)\|(gone)" out && grep -q "json_string  (the same code is json_text after)" out'
 check 'a condition knows both names' gives 3 '^cannot tell: function sum_up +2pp: checksum_update' --fail-if 'function sum_up +2pp' demo.uniscope after.uniscope
@@ -108,6 +109,16 @@ assert rgb["main"] == rgb["c"] == rgb["all"] == [255, 255, 255]
 assert rgb["a"][0] > rgb["a"][2] + 30 and rgb["b"][2] > rgb["b"][0] + 30 and rgb["leaf"][2] > rgb["leaf"][0] + 30
 P
 check 'nothing changed: nothing has a colour' sh -c '"$1" diff -o e.svg old same >no && grep -q "<rect.*rgb(255,255,255)" e.svg && ! grep "<rect" e.svg | grep -v "rgb(255,255,255)" | grep -q "rgb("' sh "$U"
+printf 'main;a;leaf 3000\nmain;b;leaf 3000\nmain;c 4000\n' >apart1
+printf 'main;a;leaf 4400\nmain;b;leaf 2400\nmain;c 3200\n' >apart2
+check 'a function moves apart below two callers' gives 4 '^larger share: leaf takes 68.0 %' -o f.svg apart1 apart2
+check 'where it moved against the whole, it has no colour' python3 - f.svg <<'P'
+import re, sys
+leaf = dict(re.findall(r"<title>leaf \(([0-9,]*) samples.*?</title>.*?fill=\"rgb\(([^\"]*)\)\"", open(sys.argv[1]).read(), re.S))
+print(leaf)
+red, _, blue = map(int, leaf["4,400"].split(","))
+assert leaf["2,400"] == "255,255,255" and red > blue + 30
+P
 check 'other endings are refused' gives 2 'FILE.html for a page' -o d.png old new
 check 'the tree is no JSON' gives 2 'leave out --tree' --tree --json old new
 
@@ -183,6 +194,7 @@ for condition in 'function a +2' 'function a 2pp' 'function +2pp' 'function a+2p
 	check "the form of a condition is said for '$condition'" gives 2 "a condition is 'function GLOB" --fail-if "$condition" old new
 done
 check 'a limit below the threshold is refused' gives 2 'hides such changes' --fail-if 'function a +0.5pp' old new
+check 'a limit above all is refused' gives 2 'no share grows by more than 100' --fail-if 'function * +200pp' old new
 check 'of the total, too' gives 2 'hides such changes' --fail-if 'total +0.5%' old new
 check 'the total has no points' gives 2 "a condition is 'function GLOB" --fail-if 'total +5pp' old new
 

@@ -66,9 +66,11 @@ export class Flame implements View {
 
         if (!g!.total2) return app.colour(this.func(n));
         if (app.searching && app.match[this.func(n)]) return hit;
-        if (app.source!.sure && !app.source!.sure[this.func(n)]) return ofDelta(0, app.state.safe);
         const scale = g!.total2[0]! > 0 && g!.total[0]! > 0 ? g!.total2[0]! / g!.total[0]! : 1;
-        return ofDelta(this.most > 0 ? (g!.total2[n]! - g!.total[n]! * scale) / this.most : 0, app.state.safe);
+        const moved = g!.total2[n]! - g!.total[n]! * scale;
+        // Of a function that is known to have changed, the frames that moved in its direction.
+        if (app.source!.sure && app.source!.sure[this.func(n)]! * moved <= 0) return ofDelta(0, app.state.safe);
+        return ofDelta(this.most > 0 ? moved / this.most : 0, app.state.safe);
     }
 
     private get side(): Side { return sides.find((s) => s === this.app.opt('side')) ?? 'both'; }

@@ -238,14 +238,15 @@ static bool is_grey(const char *name)
 	return strcmp(name, "-") == 0 || strcmp(name, "--") == 0;
 }
 
-/* Only functions that are known to have changed: the more their node did, the stronger. */
+/* Only functions that are known to have changed, where their node moved in the same direction: the
+ * more, the stronger. */
 static struct uni_rgb sure_colour(const struct uni_svg *g, uint32_t node)
 {
-	int8_t sure = node_sure(g, node);
-	double d = fabs(uni_profile_total2(g->p, node) - uni_profile_node(g->p, node)->total);
+	double d = uni_profile_total2(g->p, node) - uni_profile_node(g->p, node)->total;
 
-	return uni_colour_delta(
-		sure * fmax(fmin(d, g->max_delta), g->max_delta / 1000), g->max_delta, true);
+	if (d * node_sure(g, node) <= 0)
+		d = 0;
+	return uni_colour_delta(fmax(-g->max_delta, fmin(d, g->max_delta)), g->max_delta, true);
 }
 
 static struct uni_rgb frame_colour(struct uni_svg *g, uint32_t node)
