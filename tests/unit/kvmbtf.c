@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the loader library gets of the kernel's types: those that programs name, and no others. */
+/* The types of the kernel that the loader library gets: those that programs name, and no others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -68,7 +68,7 @@ export class Flame implements View {
         if (app.searching && app.match[this.func(n)]) return hit;
         const scale = g!.total2[0]! > 0 && g!.total[0]! > 0 ? g!.total2[0]! / g!.total[0]! : 1;
         const moved = g!.total2[n]! - g!.total[n]! * scale;
-        // Of a function that is known to have changed, the frames that moved in its direction.
+        // Only frames that moved in the direction in which their function is known to have changed.
         if (app.source!.sure && app.source!.sure[this.func(n)]! * moved <= 0) return ofDelta(0, app.state.safe);
         return ofDelta(this.most > 0 ? moved / this.most : 0, app.state.safe);
     }
