@@ -49,7 +49,21 @@ static void samples_every_vcpu(void **state)
 	assert_int_equal(b->stats.pause.nr, 3 * b->stats.ticks);
 	assert_true(b->stats.pause.p50_ns <= b->stats.pause.p99_ns);
 	assert_true(b->stats.pause.p99_ns <= b->stats.pause.max_ns);
-	assert_true(b->stats.own_cpu_ns > 0);
+	/* A tenth of the time, as the fake clock has it. */
+	assert_in_range(b->stats.own_cpu_ns, wall(b) / 10 - 10000, wall(b) / 10 + 10000);
+}
+
+/* Each vCPU is held for itself, so a sample has the pause of its own and not of the others. */
+static void each_sample_has_its_own_pause(void **state)
+{
+	struct bench *b = *state;
+
+	b->f.nr_vcpus = 3;
+	b->f.busy_ns = MS;
+	assert_int_equal(bench_run(b), 0);
+	assert_true(b->nr >= 3 && b->nr % 3 == 0);
+	assert_in_range(b->pause_ns / b->nr, MS, MS + MS / 4);
+	assert_in_range(b->pause_max_ns, MS, MS + MS / 4);
 }
 
 /* Runs with that CPU time and counts the samples that are said to be of a vCPU that waited. */
@@ -300,6 +314,21 @@ static void stops_before_a_far_deadline(void **state)
 	assert_int_equal(b->nr, 1);
 }
 
+/* Another thread asks, so no signal ends the nap. */
+static void stops_while_it_waits(void **state)
+{
+	struct bench *b = *state;
+
+	b->cfg.frequency = 0.001;
+	b->cfg.duration_ns = 0;
+	b->cfg.jitter = false;
+	b->stop_at_progress = 2;
+	assert_int_equal(bench_run(b), 0);
+	assert_int_equal(b->end, UNI_END_STOPPED);
+	assert_int_equal(b->nr, 1);
+	assert_true(wall(b) < 10 * UNI_NSEC_PER_SEC);
+}
+
 static void ends_before_a_far_deadline(void **state)
 {
 	struct bench *b = *state;
@@ -435,6 +464,7 @@ int main(int argc, char **argv)
 	const uint64_t rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : ROUNDS;
 	const struct CMUnitTest tests[] = {
 		T(samples_every_vcpu),
+		T(each_sample_has_its_own_pause),
 		T(whole_stops_are_shared),
 		T(halted_for_good),
 		T(vcpus_without_registers),
@@ -455,6 +485,7 @@ int main(int argc, char **argv)
 		T(gone_between_samples),
 		T(stops_when_asked),
 		T(stops_before_a_far_deadline),
+		T(stops_while_it_waits),
 		T(ends_before_a_far_deadline),
 		T(resume_is_tried_again),
 		T(gone_at_resume_keeps_the_sample),

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/clock.h"
 #include "../support/fake_time.h"
 #include "sampling/sampler.h"
@@ -160,9 +161,11 @@ struct bench {
 	atomic_bool stop;
 	/* seen by the callbacks */
 	uint64_t nr, wrong, last_ns, progresses;
-	bool hides_cpu;			/* the target does not tell how long its vCPUs had a CPU */
-	uint64_t stop_after, die_after; /* samples */
-	uint64_t gap_ns;		/* at least, between two samples of a vCPU */
+	uint64_t pause_ns, pause_max_ns; /* of the samples: the sum, and the longest */
+	bool hides_cpu;			 /* the target does not tell how long its vCPUs had a CPU */
+	uint64_t stop_after, die_after;	 /* samples */
+	uint64_t stop_at_progress;	 /* its number */
+	uint64_t gap_ns;		 /* at least, between two samples of a vCPU */
 };
 
 static void on_sample(void *ctx, const struct uni_sample *s)
@@ -174,6 +177,8 @@ static void on_sample(void *ctx, const struct uni_sample *s)
 		right = right && s->pc[i] == 0x2000 + i;
 	right = right && s->stop == UNI_STOP_ROOT && s->nr == DEPTH + 1;
 	b->nr++;
+	b->pause_ns += s->pause_ns;
+	b->pause_max_ns = uni_max(b->pause_max_ns, s->pause_ns);
 	if (!right || b->f.held || s->t_ns < b->last_ns + (b->nr > 1 ? b->gap_ns : 0))
 		b->wrong++;
 	b->last_ns = s->t_ns;
@@ -185,7 +190,11 @@ static void on_sample(void *ctx, const struct uni_sample *s)
 
 static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t elapsed_ns)
 {
-	((struct bench *)ctx)->progresses++;
+	struct bench *b = ctx;
+
+	b->progresses++;
+	if (b->progresses == b->stop_at_progress)
+		atomic_store(&b->stop, true);
 }
 
 static int setup(void **state)
