@@ -76,6 +76,27 @@ static void test_tries_again(void **state)
 	assert_true(p.end_ns >= p.begin_ns);
 }
 
+static int leave_early(struct uni_target *t)
+{
+	_cleanup_pause_ struct uni_pause p;
+	struct uni_regs regs[2];
+	int rc = uni_pause_begin(&p, t, VCPUS(3), regs);
+
+	return rc != 0 ? rc : 1;
+}
+
+/* A function that returns in a pause has ended it; a pause that failed has no end. */
+static void test_ends_with_its_scope(void **state)
+{
+	struct fake f = { .t.ops = &ops, .fail = 1 };
+
+	(void)state;
+	assert_int_equal(leave_early(&f.t), -UNI_EAGAIN);
+	assert_int_equal(f.releases, 0);
+	assert_int_equal(leave_early(&f.t), 1);
+	assert_int_equal(f.releases, 1);
+}
+
 /* In the end the others stand for the one that is late. */
 static void test_waits_at_last(void **state)
 {
@@ -151,6 +172,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tries_again),
+		cmocka_unit_test(test_ends_with_its_scope),
 		cmocka_unit_test(test_waits_at_last),
 		cmocka_unit_test(test_plain),
 		cmocka_unit_test(test_writes_with_all_held_only),

@@ -346,6 +346,27 @@ static void lost_samples_are_counted(void **state)
 	uni_recording_close(rec);
 }
 
+/* A recorder that was killed wrote no sums: they are counted from the samples. */
+static void those_of_an_open_session_too(void **state)
+{
+	struct place *p = *state;
+	struct uni_recorder *r = create(p);
+	uint64_t pc = 1;
+	struct uni_sample s = { .weight = 5, .stop = UNI_STOP_NR, .nr = 1, .pc = &pc };
+	struct uni_recording *rec;
+
+	put(r, 0);
+	uni_recorder_sample(r, &s); /* the layout has no word for it */
+	put(r, 1);
+	assert_int_equal(uni_recorder_flush(r, &p->err), 0);
+	assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
+	assert_int_equal(uni_recording_stats(rec)->samples, 2);
+	assert_int_equal(uni_recording_stats(rec)->lost, 5);
+	assert_int_equal(uni_recording_stats(rec)->exits_lost, 0);
+	uni_recording_close(rec);
+	assert_int_equal(close_with(r, &(struct uni_record_stats){ 0 }, NULL, 0, NULL), 0);
+}
+
 /* One of the guests could not be recorded, and the session says why. */
 static void a_failed_guest_says_why(void **state)
 {
@@ -565,6 +586,7 @@ int main(void)
 		T(replaces_a_session_when_asked),
 		T(unasked_samples_are_written_within_a_second),
 		T(lost_samples_are_counted),
+		T(those_of_an_open_session_too),
 		T(a_failed_guest_says_why),
 		T(plugged_in_vcpus_are_written),
 		T(vcpus_are_merged_by_time),

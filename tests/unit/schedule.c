@@ -223,6 +223,26 @@ static void duty_is_capped(void **state)
 	assert_int_equal(s.throttled, 0);
 }
 
+/* A quiet minute saves up for one long pause, not for several. */
+static void credit_has_an_end(void **state)
+{
+	struct uni_sched s;
+	uint64_t now = START, end;
+
+	uni_sched_init(&s, START, 100.0, 0.1, false, 7);
+	for (unsigned i = 0; i < 6000; i++) {
+		now = uni_sched_deadline(&s);
+		uni_sched_paused(&s, now, now + 1000);
+		uni_sched_advance(&s, now + 1000);
+	}
+	assert_int_equal(s.throttled, 0);
+	now = uni_sched_deadline(&s);
+	end = now + 100 * MS; /* costs a second, and half of it was saved up */
+	uni_sched_paused(&s, now, end);
+	uni_sched_advance(&s, end);
+	assert_in_range(uni_sched_deadline(&s), now + 500 * MS, now + 520 * MS);
+}
+
 /* After a long pause the next deadline may be behind the end: those in between were not missed. */
 static void only_deadlines_of_the_run_are_skipped(void **state)
 {
@@ -350,6 +370,7 @@ int main(void)
 		cmocka_unit_test(naps_that_are_too_long_are_avoided),
 		cmocka_unit_test(a_week_is_skipped_at_once),
 		cmocka_unit_test(duty_is_capped),
+		cmocka_unit_test(credit_has_an_end),
 		cmocka_unit_test(only_deadlines_of_the_run_are_skipped),
 		cmocka_unit_test(the_last_deadlines_are_skipped),
 		cmocka_unit_test(usual_pauses_keep_to_the_cap),

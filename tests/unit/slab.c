@@ -10,8 +10,11 @@
 
 #include "arch/cfi.h"
 #include "base/checked.h"
+#include "base/clock.h"
 #include "mem/as.h"
+#include "sampling/sampler.h"
 #include "sampling/slab.h"
+#include "../support/fake_time.h"
 
 #define BASE  0x100000ull
 #define SIZE  (1u << 20)
@@ -27,6 +30,7 @@ struct fake {
 	bool held;
 	unsigned while_running;
 	unsigned most; /* pieces that one request may have; 0: no such requests */
+	unsigned snaps;
 };
 
 static int fake_read(
@@ -63,7 +67,20 @@ static struct uni_gmem *fake_gmem(struct uni_target *t)
 	return ((struct fake *)t)->m;
 }
 
-static const struct uni_target_ops target_ops = { .caps = fake_caps, .gmem = fake_gmem };
+static int fake_nr_vcpus(struct uni_target *t)
+{
+	return 1;
+}
+
+static int fake_snap(
+	struct uni_target *t, const struct uni_vcpuset *set, struct uni_regs *ret, unsigned flags);
+static int fake_release(struct uni_target *t);
+
+static const struct uni_target_ops target_ops = { .caps = fake_caps,
+	.nr_vcpus = fake_nr_vcpus,
+	.snap = fake_snap,
+	.release = fake_release,
+	.gmem = fake_gmem };
 
 static void open_fake(struct fake *f, unsigned most)
 {
@@ -185,6 +202,7 @@ struct fixture {
 	struct uni_slab *slab;
 	struct uni_regs regs;
 	struct uni_chain chain;
+	unsigned nr, short_chains, deep; /* samples */
 };
 
 static void open_fixture(struct fixture *x, unsigned most)
@@ -215,6 +233,12 @@ static void frames(struct fixture *x, uint64_t sp, unsigned nr, uint64_t bytes)
 	uni_regs_set(&x->regs, UNI_X86_RBP, sp);
 }
 
+static void run_on(struct fixture *x)
+{
+	x->f.held = false;
+	memset(x->f.ram + 0x1000, 0xee, SIZE - 0x1000);
+}
+
 /* Held, copied, let go; then the guest writes over its stack, and only now we look at it. */
 static bool sample(struct fixture *x, unsigned vcpu)
 {
@@ -222,8 +246,7 @@ static bool sample(struct fixture *x, unsigned vcpu)
 
 	x->f.held = true;
 	uni_slab_take(x->slab, vcpu, &x->regs);
-	x->f.held = false;
-	memset(x->f.ram + 0x1000, 0xee, SIZE - 0x1000);
+	run_on(x);
 	ok = uni_slab_unwind(x->slab, vcpu, &x->regs, &x->chain);
 	assert_int_equal(x->f.while_running, 0);
 	return ok;
@@ -270,6 +293,67 @@ static void slabs_that_are_too_small(void **state)
 	close_fixture(&x);
 }
 
+#define RARELY 400u
+#define DEEP   300u
+
+static unsigned depth(const struct fixture *x)
+{
+	return x->nr % RARELY == RARELY - 1 ? DEEP : 3;
+}
+
+static int fake_snap(
+	struct uni_target *t, const struct uni_vcpuset *set, struct uni_regs *ret, unsigned flags)
+{
+	struct fixture *x = (struct fixture *)t;
+
+	x->f.snaps++;
+	x->f.held = true;
+	frames(x, STACK, depth(x), 128);
+	*ret = x->regs;
+	return 0;
+}
+
+static int fake_release(struct uni_target *t)
+{
+	run_on((struct fixture *)t);
+	return 0;
+}
+
+static void on_sample(void *ctx, const struct uni_sample *s)
+{
+	struct fixture *x = ctx;
+
+	x->short_chains += s->nr != depth(x) || s->stop != UNI_STOP_ROOT;
+	x->deep += s->nr == DEEP;
+	x->nr++;
+}
+
+/* A sampler holds the vCPU once more, so that no chain is short. */
+static void taken_again(void **state)
+{
+	static struct fixture x;
+	const struct uni_sampler_cfg cfg = { .frequency = 500,
+		.duration_ns = 2 * UNI_NSEC_PER_SEC,
+		.max_duty = 0.1,
+		.pause_ns = UINT64_MAX,
+		.unwinder = &x.u,
+		.on_sample = on_sample,
+		.ctx = &x };
+	struct uni_record_stats stats;
+	enum uni_sampler_end end;
+
+	open_fixture(&x, 32);
+	x.f.t.arch = &uni_arch_x86_64;
+	assert_int_equal(uni_sampler_run(&x.f.t, &cfg, &stats, &end, NULL), 0);
+	assert_true(x.nr > 2 * RARELY);
+	assert_int_equal(x.short_chains, 0);
+	assert_true(x.deep >= 2);
+	assert_true(x.f.snaps > x.nr);
+	assert_int_equal(x.f.while_running, 0);
+	uni_record_stats_deinit(&stats);
+	close_fixture(&x);
+}
+
 static void without_registers(void **state)
 {
 	static struct fixture x;
@@ -307,6 +391,7 @@ int main(void)
 		cmocka_unit_test(prefetched_in_part),
 		cmocka_unit_test(chains_of_the_past),
 		cmocka_unit_test(slabs_that_are_too_small),
+		cmocka_unit_test(taken_again),
 		cmocka_unit_test(without_registers),
 		cmocka_unit_test(of_no_use),
 	};
