@@ -62,7 +62,8 @@ bool is_file(const struct suite *s)
 
 unsigned caps_wanted(const struct suite *s)
 {
-	return strcmp(s->spec.scheme, "core") != 0 ? UNI_CAP_HOLD | UNI_CAP_SYSREGS : 0u;
+	return strcmp(s->spec.scheme, "core") != 0 ? UNI_CAP_HOLD | UNI_CAP_SYSREGS
+						   : UNI_CAP_SYSREGS;
 }
 
 bool is_recording(const struct suite *s)

@@ -454,7 +454,8 @@ static void test_target(void **state)
 	assert_int_equal(regs[0].state, UNI_VCPU_HALTED);
 	assert_int_equal(regs[0].pc, 0x22);
 	assert_int_equal(t->ops->snap(t, VCPUS(2), regs, 0), -UNI_EINVAL);
-	assert_true(t->ops->caps(t) & UNI_CAP_DEAD && t->ops->caps(t) & UNI_CAP_STILL);
+	assert_int_equal(
+		t->ops->caps(t), UNI_CAP_NO_PAUSE | UNI_CAP_DEAD | UNI_CAP_STILL | UNI_CAP_SYSREGS);
 	t->ops->info(t, &info);
 	assert_string_equal(info.note, "raw memory, 64 KiB of memory");
 	assert_int_equal(uni_gmem_read(t->ops->gmem(t), uni_gpa_of(0x5ff8), buf, 16), 0);
