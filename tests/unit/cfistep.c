@@ -337,6 +337,15 @@ static void scanning(void **state)
 	word(&f, 40, p);
 	unwind(&f, FN(PLAIN) + 0x80);
 	expect(&f, UNI_STOP_ROOT, 2, FN(PLAIN) + 0x80, EXACT, p, GUESS);
+	/* No call leads into the middle of a function, or out of the code. */
+	for (unsigned i = 0; i < 2; i++) {
+		p = FN(OUTER) + 0xe0;
+		guest_put(&f.g, p - 5, 0xe8, 1);
+		guest_put(&f.g, p - 4, (i == 0 ? FN(PLAIN) + 0x10 : FN(NR) + 0x1000) - p, 4);
+		word(&f, 40, p);
+		unwind(&f, FN(PLAIN) + 0x80);
+		expect(&f, UNI_STOP_BADPC, 1, FN(PLAIN) + 0x80, EXACT);
+	}
 	/* Not further than 4 KiB. */
 	word(&f, 40, 0);
 	word(&f, 4096, b);

@@ -36,6 +36,7 @@ struct elf_spec {
 	size_t nr_syms; /* 0: stripped */
 	const char *build_id;
 	uint64_t pvh_entry; /* 0: no note */
+	uint32_t pvh_bytes; /* of that note; 0: 4 */
 	const void *notes;  /* more of them, as they lie in the file */
 	size_t notes_size;
 };
@@ -193,7 +194,7 @@ static inline void elf_spec_write(const struct elf_spec *s, struct elf_image *e)
 	spec_bytes(e, "0123456789abcdef", 16);
 	e->note_off = e->size = (e->size + 7) / 8 * 8;
 	if (s->pvh_entry != 0)
-		spec_note(e, "Xen", 18, &s->pvh_entry, 4);
+		spec_note(e, "Xen", 18, &s->pvh_entry, s->pvh_bytes != 0 ? s->pvh_bytes : 4);
 	if (s->build_id != NULL)
 		spec_note(e, "GNU", NT_GNU_BUILD_ID, s->build_id, strlen(s->build_id));
 	if (s->notes_size != 0)

@@ -332,6 +332,16 @@ static void hypercall_page(void **state)
 		assert_int_equal(uni_image_stubs(img, &svma), i == 0);
 		uni_image_destroy(img);
 	}
+	/* An address has 4 or 8 bytes. */
+	code[8191] = 0x90;
+	sym.addr = 0x101000;
+	for (spec.pvh_bytes = 3; spec.pvh_bytes <= 8; spec.pvh_bytes++) {
+		elf_spec_write(&spec, &e);
+		img = load(&e);
+		assert_int_equal(
+			uni_image_stubs(img, &svma), spec.pvh_bytes == 4 || spec.pvh_bytes == 8);
+		uni_image_destroy(img);
+	}
 }
 
 static void build_ids(void **state)

@@ -184,6 +184,9 @@ static void code_that_marks_the_end(void **state)
 	assert_true(a64((const uint8_t *)"\x00\x00\x80\xd2\xfd\x03\x1f\xaa", 8));
 	assert_true(a64((const uint8_t *)"\x1d\x00\x80\xd2", 4));
 	assert_false(a64((const uint8_t *)"\xfd\x7b\xbe\xa9\xfd\x03\x1f\xaa", 8));
+	/* stp x28, x29; stp x19, x20 */
+	assert_false(a64((const uint8_t *)"\xfc\x77\xbe\xa9\xfd\x03\x1f\xaa", 8));
+	assert_true(a64((const uint8_t *)"\xf3\x53\xbe\xa9\xfd\x03\x1f\xaa", 8));
 	assert_false(a64((const uint8_t *)"\xfd\x03\x1f", 3));
 }
 
