@@ -163,6 +163,8 @@ threads() { # all of them, so the guest is stopped
 	"$U" export --off-cpu -f folded t.uniscope | tee "$T/out" | grep -q ';' && rm -r t.uniscope
 }
 
+check 'no such image' fails 'cannot read image' "$T/w/none.elf"
+check '--no-pause, where each sample is a pause' fails 'no-pause: a gdb stub gives no data' --accel tcg --no-pause "$demo"
 echo 'this is no program' >text.elf
 for accel in ${ACCELS:-$accels}; do
 	check "demo under $accel" runs "$accel"
@@ -190,8 +192,6 @@ if objcopy -O elf32-i386 /bin/true 32.elf 2>/dev/null; then
 else
 	skip 'a 32-bit image' 'objcopy cannot make one'
 fi
-check 'no such image' fails 'cannot read image' "$T/w/none.elf"
-check '--no-pause, where each sample is a pause' fails 'no-pause: a gdb stub gives no data' --accel tcg --no-pause "$demo"
 check 'QEMU is not installed' qemu_missing
 check 'QEMU lacks the accelerator' no_such_accelerator
 check 'an option that QEMU does not know' fails 'its last words: qemu' --accel tcg "$demo" -- -nonsense

@@ -187,7 +187,7 @@ machine_of() { # WORDS OPTION...
 	grep -q "on $words, console" "$T/out"
 }
 
-# One line, before anything is booted.
+# One line.
 refuses() { # STATUS WORDS OPTION...
 	wanted=$1 words=$2
 	shift 2
@@ -363,6 +363,13 @@ mostly_elsewhere() { # ACCEL; which may find none at all, on a busy host
 	grep -Eq '^NO PROFILE (only|none) ' "$T/out" && grep -q '\[not in the image\]' "$T/out"
 }
 
+# Before anything is booted.
+: >empty.elf
+check 'another accelerator is refused' refuses 2 'give --accel kvm or --accel tcg instead' ends.elf -- -accel tcg
+check 'one of a machine, too' refuses 2 'give --accel kvm or --accel tcg instead' ends.elf -- -M microvm,accel=tcg
+check 'an empty file is refused' refuses 1 'empty.elf is empty' empty.elf
+check 'a paused start is refused' refuses 2 '-S starts the guest paused' ends.elf -- -name ends -S
+check 'an image that is no ELF file is refused before it is booted' refuses 1 'halt.bin is no ELF image.*with -e' halt.bin
 for accel in $(by_default kvm "$accels"); do
 	set -- --accel "$accel" ends.elf
 	later='soon after'
@@ -425,16 +432,10 @@ check 'microvm for an image of 32 bits that PVH boots' machine_of microvm ends-3
 check 'which is sampled there' sampled_32
 check 'q35 with a PCI device' machine_of q35 ends.elf -- -device virtio-rng-pci
 check 'microvm with options that add no device' machine_of microvm ends.elf -- -d guest_errors -name ends
-: >empty.elf
-check 'another accelerator is refused' refuses 2 'give --accel kvm or --accel tcg instead' ends.elf -- -accel tcg
-check 'one of a machine, too' refuses 2 'give --accel kvm or --accel tcg instead' ends.elf -- -M microvm,accel=tcg
-check 'an empty file is refused' refuses 1 'empty.elf is empty' empty.elf
 check 'too little memory for the image is refused' refuses 2 'ends.elf .* and the guest has 1M: give at least --memory 3M' \
 	--memory 1M ends.elf
 check 'also with --exact' refuses 2 'give at least --memory 3M' --exact --memory 2M ends.elf
 check "but not with QEMU's own option for it" machine_of microvm --memory 1M ends.elf -- -m 64
-check 'a paused start is refused' refuses 2 '-S starts the guest paused' ends.elf -- -name ends -S
-check 'an image that is no ELF file is refused before it is booted' refuses 1 'halt.bin is no ELF image.*with -e' halt.bin
 check 'the machine of the options for QEMU' machine_of pc ends.elf -- -machine pc,usb=off
 check 'microvm dies in its firmware' falls_back
 finish
