@@ -59,9 +59,13 @@ headers() {
 	curl -m 20 -s -D - -o /dev/null "$base" >"$T/headers"
 	cat "$T/headers"
 	for w in "content-security-policy: default-src 'none'; script-src 'sha256-" "connect-src 'self'" \
-		"frame-ancestors 'none'" 'x-content-type-options: nosniff' 'referrer-policy: no-referrer' 'cache-control: no-store'; do
+		"frame-ancestors 'none'" 'x-content-type-options: nosniff' 'referrer-policy: no-referrer' 'cache-control: no-store' \
+		'cross-origin-resource-policy: same-origin'; do
 		grep -iq "$w" "$T/headers" || return 1
 	done
+	curl -m 20 -s -D - -o /dev/null "${base}state" >"$T/headers" # no page, so nothing may be done with it
+	cat "$T/headers"
+	grep -iq "content-security-policy: default-src 'none'; frame-ancestors 'none'" "$T/headers"
 }
 same_data() { # the same as the page of report has
 	curl -m 20 -s "${base}data" | gzip -dc >"$T/data" && cmp "$T/data" "$T/page.data" &&
