@@ -35,6 +35,7 @@ struct fake_stub {
 	bool both;	/* ... and the second vCPU, too */
 	int stale;	/* so many stops of steps have an older reason: nothing was executed */
 	int interrupts; /* so many steps end in an interrupt handler, which comes back */
+	bool returns;	/* the instruction at a breakpoint is a return */
 
 	uint64_t at[4];		    /* breakpoints, 0: none */
 	uint64_t pc[3], sp_less[3]; /* of threads 1 and 2; pc 0: as ever */
@@ -247,7 +248,7 @@ static void fake_break(struct fake_stub *f)
 static void fake_go_on(struct fake_stub *f)
 {
 	uint64_t addr = f->at[0];
-	bool back = f->sp_less[1] != 0;
+	bool back = f->sp_less[1] != 0 && !f->returns;
 
 	fake_log(f, 'c');
 	f->sp_less[1] = 0;
@@ -272,6 +273,9 @@ static void fake_step(struct fake_stub *f)
 		f->interrupts--;
 		f->pc[t] = 0x900000;
 		f->sp_less[t] = 40;
+	} else if (f->returns) {
+		f->pc[t] = 0x900000;
+		f->sp_less[t] = -8ULL;
 	} else {
 		f->pc[t] += 4;
 	}

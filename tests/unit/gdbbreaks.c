@@ -142,6 +142,21 @@ static void an_interrupt_during_the_step(void **state)
 	end(&f, &k);
 }
 
+/* A function of one instruction: it leaves the stack that its caller had. */
+static void a_return_is_stepped_over(void **state)
+{
+	struct fake_stub f = { .hits = 3, .returns = true };
+	struct talk k;
+
+	begin(&f, &k);
+	assert_int_equal(uni_gdb_break_ops.set(&k.t->base, one, &k.err), 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(wait_for(&k), 1);
+	assert_int_equal(k.calls[0], 3);
+	assert_true(soon(&f.running, true));
+	end(&f, &k);
+}
+
 /* The profiler died when the guest stood at a breakpoint, or just before: all it knew is shared. */
 static void the_guardian_removes_them(void **state)
 {
@@ -242,6 +257,7 @@ int main(void)
 		cmocka_unit_test(each_call_once),
 		cmocka_unit_test(steps_until_it_moved),
 		cmocka_unit_test(an_interrupt_during_the_step),
+		cmocka_unit_test(a_return_is_stepped_over),
 		cmocka_unit_test(the_guardian_removes_them),
 		cmocka_unit_test(a_hit_at_the_end),
 		cmocka_unit_test(paused_meanwhile),

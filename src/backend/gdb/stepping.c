@@ -70,11 +70,12 @@ static int step_once(struct uni_gdb_stub *s, uint32_t vcpu)
 	return rc;
 }
 
-/* Elsewhere, with more on the stack than a call puts there: an interrupt or a fault came first. */
+/* Elsewhere, with another stack than a call or a return leaves: an interrupt or a fault came first.
+ */
 static bool was_interrupted(const struct uni_regs *before, const struct uni_regs *now)
 {
 	return now->pc - before->pc >= INSN_MAX && now->sp != before->sp &&
-	       now->sp != before->sp - sizeof(uint64_t);
+	       now->sp != before->sp - sizeof(uint64_t) && now->sp != before->sp + sizeof(uint64_t);
 }
 
 /*
