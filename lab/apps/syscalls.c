@@ -184,19 +184,47 @@ __attribute__((weak)) void *lab_device(void)
 	return (void *)0x20;
 }
 
+#ifdef __x86_64__
+/* Where a kernel's entry for system calls has its registers, under the name that Nanos has. */
+__asm__(".pushsection .text\n"
+	".globl syscall_enter\n"
+	".type syscall_enter, @function\n"
+	"syscall_enter:\n"
+	"	ret\n"
+	".size syscall_enter, . - syscall_enter\n"
+	".popsection");
+
+static void enter(long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
+{
+	register uint64_t r10 __asm__("r10") = d;
+	register uint64_t r8 __asm__("r8") = e;
+	register uint64_t r9 __asm__("r9") = f;
+
+	__asm__ volatile("call syscall_enter"
+			 :
+			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "memory");
+}
+#else
+#define enter(...) ((void)0)
+#endif
+
+#define ENTER(nr, a, b, c) enter(nr, (uint64_t)(a), (uint64_t)(b), (uint64_t)(c), 0, 0, 0)
+
 /* No tracer may read these: an unmapped page, a number that is no address, a device, and bytes
  * behind the end of a stack. */
 static void write_what_cannot_be_read(uint64_t n)
 {
 	uint64_t low, high;
+	void *at;
 
 	lab_main_stack(&low, &high);
-	uk_syscall_r_write(5,
-		n % 4 == 0   ? (void *)0x10
-		: n % 4 == 1 ? (void *)0x8123456789abcdef
-		: n % 4 == 2 ? lab_device()
-			     : (void *)(high - 4),
-		16);
+	at = n % 4 == 0	  ? (void *)0x10
+	     : n % 4 == 1 ? (void *)0x8123456789abcdef
+	     : n % 4 == 2 ? lab_device()
+			  : (void *)(high - 4);
+	ENTER(1, 5, at, 16);
+	uk_syscall_r_write(5, at, 16);
 }
 
 LAB_FUNC static void one_round(uint64_t n)
@@ -209,18 +237,28 @@ LAB_FUNC static void one_round(uint64_t n)
 	told(lab_point(lab_round, LAB_INT(uint32_t, n)));
 	write_what_cannot_be_read(n);
 	memcpy(path, "/data/file", 11);
+	ENTER(2, path, 02 | 0100, 0644);
 	uk_syscall_r_open(path, 02 | 0100, 0644);
 	memset(path, 'x', 11);
+	ENTER(20, 3, vec, 2);
 	uk_syscall_r_writev(3, vec, 2);
 	memcpy(text, "\ttext\n", 6);
+	ENTER(1, 3, text, 6);
 	uk_syscall_r_write(3, text, 6);
 	memset(text, 'x', 6);
+	ENTER(8, 3, -6, 2);
 	uk_syscall_r_lseek(3, -6, 2);
+	ENTER(0, 3, buf, sizeof(buf));
 	uk_syscall_r_read(3, buf, sizeof(buf));
+	ENTER(3, 3, 0, 0);
 	uk_syscall_e_close(3);
+	ENTER(3, 4, 0, 0);
 	uk_syscall_e_close(4);
+	ENTER(2, "/nonexistent", 0, 0);
 	uk_syscall_r_open("/nonexistent", 0, 0);
+	enter(9, 0, 8192, 3, 0x22, (uint64_t)-1, 0);
 	uk_syscall_r_mmap(NULL, 8192, 3, 0x22, -1, 0);
+	ENTER(41, 2, 1 | 02000000, 0);
 	uk_syscall_r_socket(2, 1 | 02000000, 0);
 }
 

@@ -28,6 +28,7 @@ struct counter {
 	struct uni_guest *g;
 	struct uni_count *c;
 	struct uni_as *as;
+	const struct uni_count_watcher *watcher;
 	double max_pause;
 	uint64_t begin_ns;
 	/* Since when, and how long it stood and was called since: for the judgement. */
@@ -50,8 +51,13 @@ static void take_call(void *ctx, unsigned which, uint32_t vcpu, const struct uni
 	if (k->nr_calls == uni_array_len(k->call))
 		return;
 	k->nr_calls++;
-	uni_unwind(&k->g->unwinder, k->as, regs, &k->chain);
 	*call = (struct call){ .which = which };
+	if (k->watcher != NULL) {
+		(void)uni_unwind_begin(&k->g->unwinder, k->as, regs);
+		k->watcher->look(k->watcher->ctx, k->as, regs);
+		return;
+	}
+	uni_unwind(&k->g->unwinder, k->as, regs, &k->chain);
 	if (k->chain.nr > 1) {
 		call->pc = k->chain.pc[1];
 		call->guess = (k->chain.flags[1] & UNI_FRAME_GUESS) != 0;
@@ -112,6 +118,8 @@ static int add_calls(struct counter *k, const struct uni_break_stop *stop)
 		add_caller(f, &k->call[i]);
 		k->calls[k->call[i].which]++;
 	}
+	if (rc == 0 && k->watcher != NULL)
+		rc = k->watcher->tell(k->watcher->ctx, at_ns);
 	k->nr_calls = 0;
 	k->c->stops++;
 	k->c->stopped_ns += stop->pause_ns;
@@ -271,6 +279,7 @@ int uni_count_run(struct uni_guest *g, const struct uni_count_args *args, struct
 	k->g = g;
 	k->c = c;
 	k->max_pause = args->max_pause;
+	k->watcher = args->watcher;
 	g->unwinder.max_frames = 2;
 	uni_signals_init_gate(&k->gate);
 	uni_signals_begin(&signals);

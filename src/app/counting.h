@@ -44,11 +44,21 @@ struct uni_count {
 	bool ended;		    /* the guest */
 };
 
+/* Looks at each call, in place of its caller. */
+struct uni_count_watcher {
+	/* The guest stands: no allocation, no printing. as is that of the registers. */
+	void (*look)(void *ctx, struct uni_as *as, const struct uni_regs *regs);
+	/* After each stop, when the guest runs; at_ns is of the guest. 0 or -UNI_ENOMEM. */
+	int (*tell)(void *ctx, uint64_t at_ns);
+	void *ctx;
+};
+
 struct uni_count_args {
 	const char *const *function;
 	size_t nr;
-	double duration;  /* s; 0: until a signal */
-	double max_pause; /* share of the time; 1: no limit */
+	double duration;			 /* s; 0: until a signal */
+	double max_pause;			 /* share of the time; 1: no limit */
+	const struct uni_count_watcher *watcher; /* borrowed; NULL: callers are wanted */
 };
 
 /* Finds the functions in the image of the guest. */

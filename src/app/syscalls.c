@@ -13,6 +13,7 @@
 #include "app/scratch.h"
 #include "app/symbols.h"
 #include "app/syscalls_live.h"
+#include "app/syscalls_stops.h"
 #include "app/term.h"
 #include "app/trace_open.h"
 #include "app/tracing_session.h"
@@ -491,7 +492,9 @@ static int read_guest(struct input *in, const char *target, struct uni_err *err)
 	return uni_err_set(err, UNI_ENOENT,
 		"%.300s. As it is, a guest shows its system calls if Nanos prints them "
 		"(debugsyscalls in its manifest) or Unikraft keeps them (tracepoints). "
-		"`uniscope run --exact` counts the functions that answer them, under QEMU's TCG",
+		"--stops stops Nanos at each call, by a gdb stub. `uniscope run --exact` counts "
+		"the "
+		"functions that answer them, under QEMU's TCG",
 		why.msg);
 }
 
@@ -513,6 +516,8 @@ int uni_syscalls_read(const char *what, const struct uni_syscalls_args *args,
 	}
 	if (strcmp(what, "-") == 0 || stat(what, &st) == 0)
 		rc = read_path(&in, what, err);
+	else if (args->stops)
+		rc = uni_syscalls_by_stops(what, args, log, &in.realtime_offset_ns, err);
 	else
 		rc = read_guest(&in, what, err);
 	*told_ret = in.told;

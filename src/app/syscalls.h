@@ -15,6 +15,7 @@ struct uni_syscalls_args {
 	struct uni_part part;
 	double duration, wait;
 	bool quiet, pieces;
+	bool stops; /* of a guest as it is, by breakpoints */
 	uint64_t string_max;
 	const struct uni_sysc_filter *filter;
 	/* The lines of a guest are written while it is recorded. NULL: only the log is wanted. */

@@ -79,6 +79,11 @@ static const struct uni_opt *list_trace_syscalls_options(void)
 			"instructions. Use it only if no thread can be "
 			"interrupted among them",
 			NULL, NULL },
+		{ 0, "stops", UNI_OPT_FLAG, &o.a.stops, NULL,
+			"TARGET: a Nanos as it is (x86_64) is stopped at each call, by the gdb "
+			"stub "
+			"of QEMU; results are not known",
+			NULL, NULL },
 		{ 0, "arch", UNI_OPT_STR, &o.a.arch, "ARCH",
 			"FILE: the architecture of the numbers in syscall_N, "
 			"x86_64 or aarch64 (default x86_64)",

@@ -124,6 +124,19 @@ dead() {
 	points
 }
 
+# Without our tracer: stopped at each call, as many and with the same arguments as our tracer's log of another run has.
+stopped_at() {
+	sed 's/) *= .*/)/; s/(3, 0xf.*, 2/(3, VECTOR, 2/' "$T/log" >"$T/wanted"
+	rm -f "$T/said"
+	"$U" trace syscalls "$target" --image "$elf" --stops -d 0 >"$T/stops" 2>"$T/said" &
+	recorder=$!
+	wait_for 60 grep -q 'a breakpoint' "$T/said" && go_on '^syscalls: ' || { kill "$recorder"; cat "$T/said"; return 1; }
+	kill -INT "$recorder"
+	wait "$recorder" || { cat "$T/said"; return 1; }
+	grep -q "$((11 * rounds)) system calls; the guest stood" "$T/said" || { cat "$T/said"; return 1; }
+	! grep -v ') *= ?$' "$T/stops" && sed 's/) *= ?$/)/; s/(3, 0xf.*, 2/(3, VECTOR, 2/' "$T/stops" | diff "$T/wanted" -
+}
+
 rounds=40
 for accel in $accels; do
 	for cc in $compilers; do
@@ -152,6 +165,8 @@ check "as Nanos: every system call" named_as_nanos
 check "as Nanos: lines" grep -qxF 'close(4)                                = -1 EBADF (Bad file descriptor)' "$T/log"
 
 img=$BUILD/lab/syscalls-gcc-fp.elf
+check "stopped at each call: starts" boot_waiting tcg 1 "$img" "rounds=$rounds"
+check "stopped at each call: the tracer's log" stopped_at
 check "without our tracer: starts" boot_waiting tcg 1 "$img" "rounds=$rounds" --qmp "$T/qmp"
 check "without our tracer: works" go_on '^syscalls: '
 check "without our tracer: counted" watch
