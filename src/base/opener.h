@@ -35,12 +35,11 @@ struct uni_opener_job {
 	int ready;     /* gets one byte when the other rights are gone */
 	int parent;    /* the worker's process */
 };
-/* The program's argument, in the order above. */
-#define UNI_OPENER_JOB "%zu %d %" PRIu64 " %d %d %d %d %d"
-/* The first number: both programs are of one build, or at least have the same requests. */
-#define UNI_OPENER_VERSION                                                 \
-	(sizeof(struct uni_door_request) + sizeof(struct uni_door_reply) + \
-		sizeof(struct uni_observe_request) + sizeof(struct uni_observe_reply))
+/* The program's argument: uni_opener_id, and the job in the order above. */
+#define UNI_OPENER_JOB "%s %d %" PRIu64 " %d %d %d %d %d"
+/* Both programs are of one build, or at least were made of the same files. */
+extern const char uni_opener_id[];
+#define UNI_OPENER_OTHER 3 /* its exit status if they were not */
 
 /* Gives up what the job does not need, and serves requests until the worker is gone. */
 _Noreturn void uni_opener_run(const struct uni_opener_job *job);

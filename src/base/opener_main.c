@@ -2,6 +2,7 @@
 /* uniscope-opener (base/opener.h). uniscope starts it. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/opener.h"
 
@@ -13,19 +14,17 @@ static int take_number(char **at)
 int main(int argc, char **argv)
 {
 	struct uni_opener_job job;
+	size_t len;
 	char *at;
 
 	if (argc != 2) {
 		(void)fputs("uniscope-opener: only uniscope starts this program\n", stderr);
 		return 2;
 	}
-	at = argv[1];
-	if ((size_t)take_number(&at) != UNI_OPENER_VERSION) {
-		(void)fputs("uniscope-opener: this is of another version than uniscope: start it "
-			    "again\n",
-			stderr);
-		return 2;
-	}
+	len = strcspn(argv[1], " ");
+	at = argv[1] + len;
+	if (len != strlen(uni_opener_id) || memcmp(argv[1], uni_opener_id, len) != 0)
+		return UNI_OPENER_OTHER; /* uniscope says it */
 	job.kind = (enum uni_opener_kind)take_number(&at);
 	job.caps = strtoull(at, &at, 10);
 	job.pid = take_number(&at);

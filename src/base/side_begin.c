@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/caps.h"
@@ -89,8 +90,8 @@ static void execute_program(const struct uni_opener_job *job)
 	struct uni_err err = { 0 };
 	int fd = open_program();
 
-	(void)snprintf(text, sizeof(text), UNI_OPENER_JOB, UNI_OPENER_VERSION, (int)job->kind,
-		job->caps, job->pid, job->rules, job->socket, job->ready, job->parent);
+	(void)snprintf(text, sizeof(text), UNI_OPENER_JOB, uni_opener_id, (int)job->kind, job->caps,
+		job->pid, job->rules, job->socket, job->ready, job->parent);
 	if (fd < 0 || uni_caps_keep(job->caps, true, &err) != 0)
 		return;
 	keep_on_exec(job->rules);
@@ -120,6 +121,23 @@ static void close_both(int fd[2])
 		if (fd[i] >= 0)
 			(void)close(fd[i]);
 	}
+}
+
+/* It has closed its end without a word. */
+static int explain_end(pid_t pid, struct uni_err *err)
+{
+	int status = 0;
+	pid_t r;
+
+	do
+		r = waitpid(pid, &status, 0);
+	while (r < 0 && errno == EINTR);
+	if (r == pid && WIFEXITED(status) && WEXITSTATUS(status) == UNI_OPENER_OTHER)
+		return uni_err_set(err, UNI_EPERM,
+			"the " UNI_OPENER_PROGRAM " beside uniscope is of another build: install "
+			"both of one build, or start uniscope again after an upgrade");
+	return uni_err_set(
+		err, UNI_EPERM, "the process that opens files cannot give up its rights");
 }
 
 int uni_side_begin(struct uni_opener_job *job, int *fd_ret, struct uni_err *err)
@@ -160,7 +178,5 @@ int uni_side_begin(struct uni_opener_job *job, int *fd_ret, struct uni_err *err)
 		*fd_ret = pair[0];
 	else
 		(void)close(pair[0]);
-	return ok ? 0
-		  : uni_err_set(err, UNI_EPERM,
-			    "the process that opens files cannot give up its rights");
+	return ok ? 0 : explain_end(pid, err);
 }

@@ -157,6 +157,19 @@ def writes(top):
         assert not has_landlock() or not os.path.exists(f"{other}/made"), f"user {user} wrote"
 
 
+def other_build(top):
+    """One line, and nothing is read by it."""
+    shutil.copy(U, top)
+    with open(os.path.join(os.path.dirname(U), "uniscope-opener"), "rb") as f:
+        opener = re.sub(rb"id-\d{10}", b"id-0000000000", f.read())
+    with open(f"{top}/uniscope-opener", "wb") as f:
+        f.write(opener)
+    os.chmod(f"{top}/uniscope-opener", 0o755)
+    os.chown(top, 0, 0)
+    r = subprocess.run([f"{top}/uniscope", "report", session(top)], capture_output=True, timeout=300, check=False, text=True)
+    assert r.returncode == 1 and not r.stdout and re.fullmatch(r"uniscope: .*is of another build.*\n", r.stderr), r
+
+
 def opener_ends(top):
     """With its worker, whatever it does."""
     fifo = f"{top}/fifo"
@@ -185,4 +198,5 @@ check("root's outputs are complete and root's, also among another user's files",
 check("other system calls end it with one line", calls)
 check("it writes only where its outputs are", writes, where="/var/tmp")
 check("the opener ends with its worker", opener_ends)
+check("an opener of another build is refused in one line", other_build, where="/var/tmp")
 finish()
