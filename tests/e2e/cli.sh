@@ -205,6 +205,11 @@ check "kvm: of a process that is no VMM says so" sh -c "'$U' record kvm:pid=\$\$
 	grep 'is no VMM: it holds no KVM VM'"
 check "gdb: without a socket names it, not the image" sh -c "'$U' record 'gdb:unix=$T/absent' -d 1 \
 	-o '$T/no' 2>&1 | grep 'there is no unix socket $T/absent' | grep -v -e '-e IMAGE'"
+python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$T/dead"
+for key in qmp unix; do
+	check "gdb:$key= of a socket that its VMM has left says so" sh -c "'$U' record 'gdb:$key=$T/dead' -d 1 -o '$T/no' 2>&1 |
+		grep 'does not tell which image it runs (no process that can be seen listens at unix socket $T/dead)'"
+done
 check "doctor of a process that is no VMM" exits 1 "$U" doctor kvm:pid=$$
 check "ls --json is JSON" sh -c "'$U' ls --json | python3 -m json.tool"
 # A process that looks like a nameless QEMU.

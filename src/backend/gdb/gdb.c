@@ -97,6 +97,10 @@ static int look_at_listener(const struct uni_spec *spec, const struct uni_net_ad
 	} else if (pid == 0 && l.local)
 		(void)snprintf(ret->note, sizeof(ret->note),
 			"this user may not look at the process behind it");
+	else if (pid == 0 && addr->nr != 0 && addr->at[0].sa.ss_family == AF_UNIX)
+		/* One of another network namespace may. */
+		(void)snprintf(ret->note, sizeof(ret->note),
+			"no process that can be seen listens at %.200s", addr->text);
 	return 0;
 }
 
