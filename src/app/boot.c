@@ -19,12 +19,12 @@
 
 #define LOOK_NS (100 * UNI_NSEC_PER_MSEC)
 /* of waiting, before a message about it, even without a terminal */
-#define SAY_NS	      (3 * UNI_NSEC_PER_SEC)
-#define RESET_PC      0xfffffff0u
-#define HALTED_NS     (500 * UNI_NSEC_PER_MSEC) /* between looks at a guest that uses no CPU */
-#define NR_ASTRAY     3 /* looks in a row */
-#define NR_SAME	      50			/* looks that all show the same registers, ... */
-#define SAME_CPU_NS   (3 * UNI_NSEC_PER_SEC)	/* ... while QEMU has worked for this long */
+#define SAY_NS	    (3 * UNI_NSEC_PER_SEC)
+#define RESET_PC    0xfffffff0u
+#define HALTED_NS   (500 * UNI_NSEC_PER_MSEC) /* between looks at a guest that uses no CPU */
+#define NR_ASTRAY   3			      /* looks in a row */
+#define NR_SAME	    50			      /* looks that all show the same registers, ... */
+#define SAME_CPU_NS (3 * UNI_NSEC_PER_SEC)    /* ... while QEMU has worked for this long */
 
 static uint64_t since_begin(const struct uni_boot *b, uint64_t wall_ns)
 {
@@ -416,8 +416,8 @@ void uni_boot_tell(const struct uni_boot *b, char *ret, size_t cap)
 			after, where);
 		break;
 	case UNI_BOOT_ASTRAY:
-		(void)snprintf(ret, cap,
-			"the guest has jumped to where it has no memory, seen%s%s", after, where);
+		(void)snprintf(ret, cap, "the guest has jumped to where it has no memory, seen%s%s",
+			after, where);
 		break;
 	case UNI_BOOT_STUCK:
 		(void)snprintf(ret, cap,

@@ -42,7 +42,7 @@ struct uni_boot {
 	uint64_t look_ns, look_cpu_ns; /* when it was last looked whether it has halted for good */
 	uint64_t halted_key;	       /* of the registers then, if it had; else 0 */
 	unsigned nr_astray; /* looks in a row at which it executed where it has no memory */
-	unsigned nr_same;	       /* looks in a row at which no register had changed */
+	unsigned nr_same;   /* looks in a row at which no register had changed */
 	uint64_t same_cpu_ns;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the memory of a guest tells of its boot. */
+/* Traces of its boot in the memory of a guest. */
 #ifndef UNI_APP_BOOT_TRACES_H
 #define UNI_APP_BOOT_TRACES_H
 

@@ -32,9 +32,9 @@ struct uni_qemu_kind;
 
 struct uni_qemu {
 	pid_t pid;
-	char dir[64];	  /* private folder with the sockets of gdb stub and monitor */
+	char dir[64];		 /* private folder with the sockets of gdb stub and monitor */
 	struct uni_scratch keep; /* removes it if we are killed */
-	char target[128]; /* spec that reaches it */
+	char target[128];	 /* spec that reaches it */
 	const struct uni_qemu_kind *kind;
 	const char *accel; /* what auto became */
 	const char *accel_why;

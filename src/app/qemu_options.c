@@ -9,7 +9,8 @@
 
 #define MIB	   ((uint64_t)1 << 20)
 #define ARM_BASE   ((uint64_t)1 << 30) /* of `virt`'s memory */
-#define LOW_MEMORY ((uint64_t)2 << 30) /* that every machine has in one piece, if it has so much */
+#define LOW_MEMORY ((uint64_t)2 << 30) /* that every machine has in one piece, if it has so much \
+					*/
 
 /* Options of QEMU that add no device. */
 static bool adds_no_device(const char *option)
@@ -61,12 +62,12 @@ bool uni_qemu_fits_microvm(const struct uni_image *image, char *const *extra)
 	return true;
 }
 
-/* One that is linked elsewhere is loaded in its own way. A linker may put notes anywhere, and QEMU boots
- * without them. */
+/* One that is linked elsewhere is loaded in its own way. A linker may put notes anywhere, and QEMU
+ * boots without them. */
 static bool is_loaded_low(const struct uni_segment *s, uint64_t base)
 {
-	return (s->exec || s->write) && s->mem_size != 0 && s->mem_size <= LOW_MEMORY && s->paddr >= base &&
-	       s->paddr - base <= LOW_MEMORY - s->mem_size;
+	return (s->exec || s->write) && s->mem_size != 0 && s->mem_size <= LOW_MEMORY &&
+	       s->paddr >= base && s->paddr - base <= LOW_MEMORY - s->mem_size;
 }
 
 int uni_qemu_check_memory(const struct uni_image *image, const char *path, uint64_t mem_bytes,

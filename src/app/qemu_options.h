@@ -13,8 +13,8 @@ bool uni_qemu_wants_paused(char *const *extra);
 bool uni_qemu_names_accel(char *const *extra);
 /* microvm starts quickly, and has no PCI. Unknown options get the old machine. */
 bool uni_qemu_fits_microvm(const struct uni_image *image, char *const *extra);
-/* Is the image within the memory that the guest is to have? Else -UNI_EUSAGE, and the size it needs.
- * image: NULL if it is no ELF file. */
+/* Is the image within the memory that the guest is to have? Else -UNI_EUSAGE, and the size it
+ * needs. image: NULL if it is no ELF file. */
 int uni_qemu_check_memory(const struct uni_image *image, const char *path, uint64_t mem_bytes,
 	char *const *extra, struct uni_err *err);
 

@@ -53,7 +53,8 @@ static bool needs_kernel(const struct uni_record_args *rec)
 static bool may_try_tcg(const struct attempt *a)
 {
 	return strcmp(a->o->accel, "auto") == 0 && a->q.accel != NULL &&
-	       strcmp(a->q.accel, "kvm") == 0 && !needs_kernel(&a->o->rec) && a->boot.nr_astray == 0;
+	       strcmp(a->q.accel, "kvm") == 0 && !needs_kernel(&a->o->rec) &&
+	       a->boot.nr_astray == 0;
 }
 
 static bool has_ended(void *ctx)

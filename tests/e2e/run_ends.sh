@@ -31,7 +31,7 @@ firmware count.bin '\146\100\353\374' # 1: inc %eax; jmp 1b
 ends() {
 	words=$1
 	shift
-	rm -rf no.uniscope
+	rm -rf no.uniscope "$T/out"
 	timeout 120 "$U" run -q -d 20 -o no.uniscope "$@" >"$T/out" 2>&1
 	refused $? "$T/out" 1 "$words" && grep -Eq '[0-9] s[ ,:(]' "$T/out" && [ ! -e no.uniscope ]
 }
@@ -135,7 +135,7 @@ falls_back() {
 
 # On microvm, and not again on q35: the image has run, although no registers or memory of its own may tell.
 at_once() { # ACCEL
-	rm -rf no.uniscope
+	rm -rf no.uniscope "$T/out"
 	timeout 120 "$U" run -d 20 --accel "$1" -o no.uniscope ends-at-once.elf >"$T/out" 2>&1
 	status=$?
 	cat "$T/out"
@@ -166,7 +166,7 @@ few() { # ACCEL
 
 # Whoever ends it knows that the image has not run.
 ended_early() { # EXACT
-	rm -rf no.uniscope
+	rm -rf no.uniscope "$T/out"
 	"$U" run "$1" -d 100 -o no.uniscope ends.elf -- -bios spin.bin >"$T/out" 2>&1 &
 	run=$!
 	wait_for 60 grep -q booted "$T/out"
