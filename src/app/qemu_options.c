@@ -9,8 +9,7 @@
 
 #define MIB	   ((uint64_t)1 << 20)
 #define ARM_BASE   ((uint64_t)1 << 30) /* of `virt`'s memory */
-#define LOW_MEMORY ((uint64_t)2 << 30) /* that every machine has in one piece, if it has so much \
-					*/
+#define LOW_MEMORY ((uint64_t)2 << 30) /* more of it may lie elsewhere */
 
 /* Options of QEMU that add no device. */
 static bool adds_no_device(const char *option)
