@@ -185,7 +185,7 @@ __attribute__((weak)) void *lab_device(void)
 }
 
 #ifdef __x86_64__
-/* Where a kernel's entry for system calls has its registers, under the name that Nanos has. */
+/* A kernel's entry for system calls, where the registers are, under the name that Nanos has. */
 __asm__(".pushsection .text\n"
 	".globl syscall_enter\n"
 	".type syscall_enter, @function\n"

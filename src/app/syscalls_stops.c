@@ -24,7 +24,7 @@
 #define TEXT_MAX 512
 #define PAGE	 4096
 
-/* Where Nanos takes system calls. */
+/* The place at which Nanos takes system calls. */
 static const char entry_name[] = "syscall_enter";
 
 /* As x86_64's Linux passes them. */

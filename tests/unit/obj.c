@@ -296,6 +296,19 @@ static void segments_and_bytes(void **state)
 }
 
 /* The page that Xen fills in: by its symbol, in an image that boots by PVH, if it is empty. */
+static bool has_stubs(const struct elf_spec *spec, uint64_t *ret)
+{
+	struct uni_image *img;
+	struct elf_image e;
+	bool found;
+
+	elf_spec_write(spec, &e);
+	img = load(&e);
+	found = uni_image_stubs(img, ret);
+	uni_image_destroy(img);
+	return found;
+}
+
 static void hypercall_page(void **state)
 {
 	static uint8_t code[8192 + 64];
@@ -309,39 +322,27 @@ static void hypercall_page(void **state)
 		.syms = &sym,
 		.nr_syms = 1,
 		.pvh_entry = 0x100000 };
-	struct uni_image *img;
-	struct elf_image e;
 	uint64_t svma = 1;
 
 	memset(code, 0x90, sizeof(code));
 	for (size_t i = 0; i < uni_array_len(names); i++) {
 		sym.name = names[i];
-		elf_spec_write(&spec, &e);
-		img = load(&e);
-		assert_int_equal(uni_image_stubs(img, &svma), i < 3);
+		assert_int_equal(has_stubs(&spec, &svma), i < 3);
 		assert_int_equal(svma, 0x101000);
-		uni_image_destroy(img);
 	}
 	sym.name = names[1];
 	for (unsigned i = 0; i < 4; i++) {
 		code[8191] = i == 1 ? 0xc3 : 0x90; /* it is code of the program's own */
 		spec.pvh_entry = i == 2 ? 0 : 0x100000;
 		sym.addr = i == 3 ? 0x101008 : 0x101000;
-		elf_spec_write(&spec, &e);
-		img = load(&e);
-		assert_int_equal(uni_image_stubs(img, &svma), i == 0);
-		uni_image_destroy(img);
+		assert_int_equal(has_stubs(&spec, &svma), i == 0);
 	}
 	/* An address has 4 or 8 bytes. */
 	code[8191] = 0x90;
 	sym.addr = 0x101000;
-	for (spec.pvh_bytes = 3; spec.pvh_bytes <= 8; spec.pvh_bytes++) {
-		elf_spec_write(&spec, &e);
-		img = load(&e);
+	for (spec.pvh_bytes = 3; spec.pvh_bytes <= 8; spec.pvh_bytes++)
 		assert_int_equal(
-			uni_image_stubs(img, &svma), spec.pvh_bytes == 4 || spec.pvh_bytes == 8);
-		uni_image_destroy(img);
-	}
+			has_stubs(&spec, &svma), spec.pvh_bytes == 4 || spec.pvh_bytes == 8);
 }
 
 static void build_ids(void **state)
@@ -517,51 +518,6 @@ static void entry_that_takes_a_stack(void **state)
 }
 
 /* "name+offset" at each of the addresses. */
-static void expect_name(const struct uni_symtab *s, uint64_t svma, const char *name, uint64_t off)
-{
-	const char *got;
-	uint64_t got_off;
-
-	assert_true(uni_symtab_lookup(s, svma, &got, &got_off));
-	assert_string_equal(got, name);
-	assert_int_equal(got_off, off);
-}
-
-static void a_library_names_code_without_symbols(void **state)
-{
-	const struct spec_sym syms[] = {
-		FUNC("first", 0x1000, 4, STB_GLOBAL),
-		FUNC("second", 0x1010, 8, STB_GLOBAL),
-	};
-	struct elf_spec spec = { .text = 0x1000, .data = 0x3000, .code_size = 0x40, .syms = syms };
-	struct uni_symtab *s;
-	struct uni_image *img;
-	struct elf_image e;
-	const char *name;
-	uint64_t off;
-
-	for (spec.nr_syms = 0; spec.nr_syms <= 2; spec.nr_syms += 2) {
-		elf_spec_write(&spec, &e);
-		assert_int_equal(
-			uni_image_from_memory("/usr/lib/libfoo.so.1", e.data, e.size, &img, NULL),
-			0);
-		assert_int_equal(uni_symtab_of_library(img, &s, NULL), 0);
-		expect_name(s, 0x1008, "[libfoo.so.1]", spec.nr_syms == 0 ? 8 : 4);
-		expect_name(s, 0x1020, "[libfoo.so.1]", spec.nr_syms == 0 ? 0x20 : 0x1c);
-		if (spec.nr_syms != 0) {
-			expect_name(s, 0x1000, "first", 0);
-			expect_name(s, 0x1017, "second", 7);
-		}
-		assert_false(uni_symtab_lookup(s, 0x3000, &name, &off));
-		uni_symtab_destroy(s);
-		/* An image alone: its addresses say more. */
-		assert_int_equal(uni_symtab_of_image(img, &s, NULL), 0);
-		assert_false(uni_symtab_lookup(s, 0x1020, &name, &off));
-		uni_symtab_destroy(s);
-		uni_image_destroy(img);
-	}
-}
-
 static __attribute__((noinline)) int a_static_function(int x)
 {
 	__asm__ volatile("" : "+r"(x));
@@ -599,7 +555,6 @@ int main(void)
 		cmocka_unit_test(hints_say_how_functions_begin),
 		cmocka_unit_test(boot_code_has_labels),
 		cmocka_unit_test(entry_that_takes_a_stack),
-		cmocka_unit_test(a_library_names_code_without_symbols),
 		cmocka_unit_test(own_executable),
 	};
 

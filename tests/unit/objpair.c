@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Images in two files (boot image and symbols), and files that are not what they should be. */
+/* Images in two files (boot image and symbols), without symbols, and files that are no images. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,6 +16,7 @@
 #include "elf_spec.h"
 #include "obj/debugfile.h"
 #include "obj/image.h"
+#include "obj/usym.h"
 
 #define HIGH 0xffffffff80100000
 
@@ -398,6 +399,51 @@ static void counts_of_section_0(void **state)
 	expect_error(e.data, e.size, UNI_EFORMAT, "program headers lie outside");
 }
 
+static void expect_name(const struct uni_symtab *s, uint64_t svma, const char *name, uint64_t off)
+{
+	const char *got;
+	uint64_t got_off;
+
+	assert_true(uni_symtab_lookup(s, svma, &got, &got_off));
+	assert_string_equal(got, name);
+	assert_int_equal(got_off, off);
+}
+
+static void a_library_names_code_without_symbols(void **state)
+{
+	const struct spec_sym syms[] = {
+		{ "first", 0x1000, 4, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
+		{ "second", 0x1010, 8, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
+	};
+	struct elf_spec spec = { .text = 0x1000, .data = 0x3000, .code_size = 0x40, .syms = syms };
+	struct uni_symtab *s;
+	struct uni_image *img;
+	struct elf_image e;
+	const char *name;
+	uint64_t off;
+
+	for (spec.nr_syms = 0; spec.nr_syms <= 2; spec.nr_syms += 2) {
+		elf_spec_write(&spec, &e);
+		assert_int_equal(
+			uni_image_from_memory("/usr/lib/libfoo.so.1", e.data, e.size, &img, NULL),
+			0);
+		assert_int_equal(uni_symtab_of_library(img, &s, NULL), 0);
+		expect_name(s, 0x1008, "[libfoo.so.1]", spec.nr_syms == 0 ? 8 : 4);
+		expect_name(s, 0x1020, "[libfoo.so.1]", spec.nr_syms == 0 ? 0x20 : 0x1c);
+		if (spec.nr_syms != 0) {
+			expect_name(s, 0x1000, "first", 0);
+			expect_name(s, 0x1017, "second", 7);
+		}
+		assert_false(uni_symtab_lookup(s, 0x3000, &name, &off));
+		uni_symtab_destroy(s);
+		/* An image alone: its addresses say more. */
+		assert_int_equal(uni_symtab_of_image(img, &s, NULL), 0);
+		assert_false(uni_symtab_lookup(s, 0x1020, &name, &off));
+		uni_symtab_destroy(s);
+		uni_image_destroy(img);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -408,6 +454,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			debug_half_finds_its_code, folder_make, folder_remove),
 		cmocka_unit_test(links_to_debug_data),
+		cmocka_unit_test(a_library_names_code_without_symbols),
 		cmocka_unit_test(damaged_files_do_no_harm),
 		cmocka_unit_test(errors_say_what_is_wrong),
 		cmocka_unit_test(counts_of_section_0),

@@ -174,7 +174,6 @@ static void code_that_marks_the_end(void **state)
 {
 	bool (*x86)(const uint8_t *, size_t) = uni_arch_x86_64.clears_fp;
 	bool (*a64)(const uint8_t *, size_t) = uni_arch_aarch64.clears_fp;
-
 	assert_true(x86((const uint8_t *)"\x31\xed\x4c\x89\xef\x41\xff\xd4", 8));
 	assert_true(x86((const uint8_t *)"\xf3\x0f\x1e\xfa\x48\x31\xed", 7));
 	assert_true(x86((const uint8_t *)"\x33\xed", 2));
@@ -184,7 +183,6 @@ static void code_that_marks_the_end(void **state)
 	assert_true(a64((const uint8_t *)"\x00\x00\x80\xd2\xfd\x03\x1f\xaa", 8));
 	assert_true(a64((const uint8_t *)"\x1d\x00\x80\xd2", 4));
 	assert_false(a64((const uint8_t *)"\xfd\x7b\xbe\xa9\xfd\x03\x1f\xaa", 8));
-	/* stp x28, x29; stp x19, x20 */
 	assert_false(a64((const uint8_t *)"\xfc\x77\xbe\xa9\xfd\x03\x1f\xaa", 8));
 	assert_true(a64((const uint8_t *)"\xf3\x53\xbe\xa9\xfd\x03\x1f\xaa", 8));
 	assert_false(a64((const uint8_t *)"\xfd\x03\x1f", 3));
@@ -598,6 +596,5 @@ int main(void)
 		cmocka_unit_test(steppers_are_tried_in_order),
 		cmocka_unit_test(price_of_a_frame),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

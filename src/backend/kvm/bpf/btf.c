@@ -39,7 +39,7 @@ static bool has_name(const struct btf_type *t)
 	}
 }
 
-static int compare(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -64,12 +64,12 @@ static int collect_names(struct cut *c, const struct btf *programs)
 			return -1;
 		c->nr_names++;
 	}
-	qsort(c->name, c->nr_names, sizeof(*c->name), compare);
+	qsort(c->name, c->nr_names, sizeof(*c->name), compare_names);
 	return 0;
 }
 
 /* The number that a type gets; 0, as void: it is a function, or not there. */
-static uint32_t take(struct cut *c, uint32_t type)
+static uint32_t take_type(struct cut *c, uint32_t type)
 {
 	if (type == 0 || type >= btf__type_cnt(c->kernel) ||
 		btf_is_func_proto(btf__type_by_id(c->kernel, type)))
@@ -92,7 +92,7 @@ static int keep_number(struct cut *c)
 			return -1;
 	}
 	if (number > 0)
-		(void)take(c, (uint32_t)number);
+		(void)take_type(c, (uint32_t)number);
 	return 0;
 }
 
@@ -107,9 +107,9 @@ static void take_named(struct cut *c)
 		if (!has_name(t))
 			continue;
 		name = btf__name_by_offset(c->kernel, t->name_off);
-		if (name != NULL &&
-			bsearch(&name, c->name, c->nr_names, sizeof(*c->name), compare) != NULL)
-			(void)take(c, i);
+		if (name != NULL && bsearch(&name, c->name, c->nr_names, sizeof(*c->name),
+					    compare_names) != NULL)
+			(void)take_type(c, i);
 	}
 }
 
@@ -125,16 +125,16 @@ static void take_parts(struct cut *c, struct btf_type *t)
 	case BTF_KIND_CONST:
 	case BTF_KIND_RESTRICT:
 	case BTF_KIND_TYPE_TAG:
-		t->type = take(c, t->type);
+		t->type = take_type(c, t->type);
 		return;
 	case BTF_KIND_ARRAY:
-		btf_array(t)->type = take(c, btf_array(t)->type);
-		btf_array(t)->index_type = take(c, btf_array(t)->index_type);
+		btf_array(t)->type = take_type(c, btf_array(t)->type);
+		btf_array(t)->index_type = take_type(c, btf_array(t)->index_type);
 		return;
 	case BTF_KIND_STRUCT:
 	case BTF_KIND_UNION:
 		for (uint32_t i = 0; i < btf_vlen(t); i++)
-			btf_members(t)[i].type = take(c, btf_members(t)[i].type);
+			btf_members(t)[i].type = take_type(c, btf_members(t)[i].type);
 		return;
 	default:
 		return;
