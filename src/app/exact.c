@@ -336,6 +336,20 @@ static int check_counts(const struct run *run, const struct uni_exact *e, struct
 		uni_exact_before(e) != 0 ? ", only code before it or elsewhere" : "");
 }
 
+/* A guest that we have booted waits for us: only a full disk loses its calls. */
+static int check_calls(const struct run *run, struct uni_err *err)
+{
+	uint64_t lost = uni_calls_session_lost(&run->calls);
+
+	if (run->calls.calls == NULL || run->scratch.path == NULL || lost == 0)
+		return 0;
+	return uni_err_set(err, UNI_EIO,
+		"%" PRIu64
+		" calls and returns are lost, the trace lacks them: there is no room for "
+		"them in %s; free some, or name another folder by TMPDIR",
+		lost, run->scratch.path);
+}
+
 static int finish_exact(struct run *run, const struct uni_exact *e, struct uni_err *err)
 {
 	const struct uni_guest g = { .image = run->image };
@@ -353,7 +367,7 @@ static int finish_exact(struct run *run, const struct uni_exact *e, struct uni_e
 	uni_record_add_places(&g, run->args->rec, run->args->rec->output);
 	if (!run->args->rec->quiet)
 		tell_exact_counts(run, e);
-	return 0;
+	return check_calls(run, err);
 }
 
 /* A session that was begun keeps the calls that it has. */

@@ -67,6 +67,18 @@ disk_full() {
 		"$U" trace report -n 0 --no-demangle --json "$T/disk/full.uniscope" >"$T/full.json" && judge part "$T/full.json" 392836
 }
 
+# The guest's numbers are there, its calls are not: that is no success.
+no_room() {
+	mkdir -p "$T/disk" && mount -t tmpfs -o size=6m tmpfs "$T/disk" || return 1
+	rm -rf "$T/lost.uniscope"
+	TMPDIR=$T/disk timeout 60 "$U" run -q --exact=calls -d 50 --append 'rounds=1 seed=3 fib=12' -o "$T/lost.uniscope" \
+		"$BUILD/lab/exact-gcc-nofp.elf" >"$T/out" 2>&1
+	status=$?
+	umount "$T/disk"
+	refused $status "$T/out" 1 '[1-9][0-9]* calls and returns are lost.*name another folder by TMPDIR' &&
+		"$U" export -f counts "$T/lost.uniscope" 2>/dev/null | grep -q '"name": "exact_fib"'
+}
+
 # Calls of all vCPUs until then, those of the tree.
 killed() {
 	rm -rf "$T/dead.uniscope"
@@ -152,6 +164,7 @@ if [ -n "${UNISCOPE_ALL-}" ]; then
 	check 'QEMU with four vCPUs is killed' killed
 	if [ "$(id -u)" = 0 ] && mkdir "$T/m" && mount -t tmpfs tmpfs "$T/m" 2>/dev/null; then
 		umount "$T/m"
+		check 'no room for the calls in TMPDIR' no_room
 		check 'disk full' disk_full
 	else
 		skip 'disk full' 'tmpfs cannot be mounted'
