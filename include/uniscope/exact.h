@@ -14,6 +14,7 @@
 
 #include <stdint.h>
 
+#define UNI_EXACT_PLUGIN     "uniscope-exact.so"	/* its file */
 #define UNI_EXACT_MAGIC	     UINT64_C(0x31746361786e75) /* "unxact1" */
 #define UNI_EXACT_TABLE	     UINT64_C(0x3162617478756e) /* "nuxtab1": the functions' file */
 #define UNI_EXACT_DEPTH	     480 /* frames of a context; deeper ones lie beside their caller */

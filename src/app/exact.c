@@ -17,6 +17,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/text.h"
 #include "config.h"
 #include "recording/exact.h"
@@ -64,44 +65,6 @@ static int load_exact_image(struct run *run, struct uni_err *err)
 	(void)snprintf(run->counts, sizeof(run->counts), "%s/exact", run->scratch.path);
 	return uni_exact_write_table(
 		run->image, run->args->filter, run->args->nr_filter, run->table, err);
-}
-
-/* The guest's clocks follow its instructions, and chance begins at the same number. */
-static const char *const repeatable[] = { "-icount", "shift=0,sleep=off", "-seed", "1", "-rtc",
-	"base=2000-01-01T00:00:00,clock=vm" };
-
-/* Options of QEMU by which something comes in that no run repeats. */
-static const char *const inputs[] = { "-netdev", "-nic", "-net", "-drive", "-blockdev", "-hda",
-	"-cdrom", "-chardev", "-virtfs", "-fsdev" };
-
-static void note_inputs(const struct uni_qemu_args *args)
-{
-	if (args->disk != NULL)
-		uni_note("the times at which --disk answers are not fixed: the counts may differ");
-	for (char **p = args->extra; p != NULL && *p != NULL; p++) {
-		for (size_t i = 0; i < uni_array_len(inputs); i++) {
-			if (strcmp(*p, inputs[i]) == 0)
-				uni_note("input through %s is not fixed: if it differs, the "
-					 "counts differ",
-					*p);
-		}
-	}
-}
-
-/* extra and what makes a run repeatable, ended by NULL; the caller's to free, the words are not. */
-static char **more_options(char **extra)
-{
-	size_t nr = 0;
-	char **all;
-
-	while (extra != NULL && extra[nr] != NULL)
-		nr++;
-	all = calloc(nr + uni_array_len(repeatable) + 1, sizeof(*all));
-	for (size_t i = 0; all != NULL && i < nr; i++)
-		all[i] = extra[i];
-	for (size_t i = 0; all != NULL && i < uni_array_len(repeatable); i++)
-		all[nr + i] = (char *)(uintptr_t)repeatable[i];
-	return all;
 }
 
 static void fill_meta(const struct run *run, uint32_t nr_vcpus, struct uni_record_meta *m)
@@ -236,7 +199,7 @@ static int count_instructions(struct run *run, struct uni_exact **ret, struct un
 	struct uni_qemu_args args = run->args->qemu;
 	_cleanup_free_ char *option =
 		uni_exact_option(run->args, run->image, run->counts, run->table, err);
-	_cleanup_free_ char **more = more_options(args.extra);
+	_cleanup_free_ char **more = uni_exact_repeatable(args.extra);
 	struct uni_signals signals;
 	int rc, rc2;
 
@@ -245,7 +208,7 @@ static int count_instructions(struct run *run, struct uni_exact **ret, struct un
 	if (more == NULL)
 		return uni_err_nomem(err);
 	if (run->args->repeatable) {
-		note_inputs(&args);
+		uni_exact_note_inputs(&args);
 		args.extra = more;
 	}
 	args.plugin = option;
@@ -435,15 +398,23 @@ int uni_exact_print(const struct uni_exact_args *args, const char *counts, struc
 	return rc;
 }
 
-/* Until QEMU ends, or the user ends it: takes calls, if there are some. */
+static bool qemu_goes_on(const struct run *run)
+{
+	return run->args->pid != 0
+		       ? !uni_process_is_ending(run->args->pid)
+		       : run->calls.calls != NULL && uni_exact_calls_goes_on(run->calls.calls);
+}
+
+/* Until QEMU ends, the time is over, or the user ends it: takes calls, if there are some. */
 static int follow_qemu(struct run *run, struct uni_err *err)
 {
+	uint64_t begin = uni_now_ns(), length = (uint64_t)(run->args->rec->duration * 1e9);
 	struct uni_signals signals;
 	int rc = 0;
 
 	uni_signals_begin(&signals);
-	while (rc == 0 && !atomic_load(uni_signals_stop()) &&
-		uni_exact_calls_goes_on(run->calls.calls)) {
+	while (rc == 0 && !atomic_load(uni_signals_stop()) && qemu_goes_on(run) &&
+		(length == 0 || uni_now_ns() - begin < length)) {
 		struct timespec nap;
 		uint64_t nap_ns;
 
@@ -486,11 +457,12 @@ int uni_exact_read(const struct uni_exact_args *args, const char *counts, struct
 		rc = load_image(&run, err);
 	if (rc == 0)
 		rc = take_counts(&run, &e, err);
-	if (rc == 0 && uni_exact_mode(e) == UNI_EXACT_TRACE) {
-		own.mode = UNI_EXACT_TRACE;
+	if (rc == 0)
+		own.mode = uni_exact_mode(e);
+	if (rc == 0 && own.mode == UNI_EXACT_TRACE)
 		rc = begin_session(&run, uni_exact_nr_vcpus(e), err);
-		if (rc == 0 && args->follow)
-			rc = follow_qemu(&run, err);
+	if (rc == 0 && args->follow) {
+		rc = follow_qemu(&run, err);
 		uni_exact_destroy(e);
 		e = NULL;
 		if (rc == 0)

@@ -8,8 +8,6 @@
 #include "app/record.h"
 #include "uniscope/exact.h"
 
-#define UNI_EXACT_PLUGIN "uniscope-exact.so"
-
 /* Path of the plugin: beside the program, or where it is installed. -UNI_ENOENT: the message has
  * these places. */
 int uni_exact_plugin(char *ret, size_t cap, struct uni_err *err);
@@ -25,7 +23,8 @@ struct uni_exact_args {
 	const char *symbols;	   /* ELF with the symbols, or NULL: the image */
 	enum uni_exact_mode mode;
 	const char *begin_at, *end_at; /* functions, or NULL */
-	bool follow;		       /* uni_exact_read(): until QEMU ends */
+	bool follow;		       /* uni_exact_read(): until QEMU ends, or the duration */
+	int pid;		       /* of that QEMU; 0: known by its records of calls alone */
 	bool repeatable;	       /* the same image gives the same counts again */
 	/* For UNI_EXACT_TRACE. Functions whose names match a glob are recorded, all if there is
 	 * none. Calls deeper than `depth` are not; 0: all are. */
@@ -41,6 +40,11 @@ struct uni_exact_args {
 char *uni_exact_option(const struct uni_exact_args *args, const struct uni_image *image,
 	const char *counts, const char *table, struct uni_err *err);
 
+/* extra and what makes a run repeatable, ended by NULL; the caller's to free, the words are not. */
+char **uni_exact_repeatable(char **extra);
+/* Says which input of that command line no option fixes. */
+void uni_exact_note_inputs(const struct uni_qemu_args *args);
+
 /* Boots, waits for the guest's end, the time or Ctrl-C, ends the guest, writes the session. */
 int uni_exact_run(const struct uni_exact_args *args, struct uni_err *err);
 
@@ -49,5 +53,13 @@ int uni_exact_run(const struct uni_exact_args *args, struct uni_err *err);
 int uni_exact_print(const struct uni_exact_args *args, const char *counts, struct uni_err *err);
 /* Makes the session from the counts in that file, also while the guest runs. */
 int uni_exact_read(const struct uni_exact_args *args, const char *counts, struct uni_err *err);
+
+/* The process that TARGET (a name, a pid, or as ls prints it) means; 0: it is no QEMU that counts
+ * with our plugin. counts_ret: the plugin's file, a path of ours. */
+int uni_exact_find(const char *target, char *counts_ret, size_t cap);
+/* The session of that QEMU, until it ends or the duration is over. symbols NULL: the image on
+ * QEMU's command line. */
+int uni_exact_record(int pid, const char *counts, const char *symbols, const char *target,
+	const struct uni_record_args *rec, struct uni_err *err);
 
 #endif

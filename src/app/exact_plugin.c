@@ -2,6 +2,7 @@
 /* The plugin's file, and its options on QEMU's command line. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/strbuf.h"
+#include "app/term.h"
 #include "config.h"
 
 #define QEMU_MAX ((size_t)256 << 20) /* bytes of the program */
@@ -125,4 +127,41 @@ char *uni_exact_option(const struct uni_exact_args *args, const struct uni_image
 	if (uni_strbuf_failed(&b))
 		(void)uni_err_nomem(err);
 	return uni_strbuf_detach(&b);
+}
+
+/* The guest's clocks follow its instructions, and chance begins at the same number. */
+static const char *const repeatable[] = { "-icount", "shift=0,sleep=off", "-seed", "1", "-rtc",
+	"base=2000-01-01T00:00:00,clock=vm" };
+
+/* Options of QEMU by which something comes in that no run repeats. */
+static const char *const inputs[] = { "-netdev", "-nic", "-net", "-drive", "-blockdev", "-hda",
+	"-cdrom", "-chardev", "-virtfs", "-fsdev" };
+
+void uni_exact_note_inputs(const struct uni_qemu_args *args)
+{
+	if (args->disk != NULL)
+		uni_note("the times at which --disk answers are not fixed: the counts may differ");
+	for (char **p = args->extra; p != NULL && *p != NULL; p++) {
+		for (size_t i = 0; i < uni_array_len(inputs); i++) {
+			if (strcmp(*p, inputs[i]) == 0)
+				uni_note("input through %s is not fixed: if it differs, the "
+					 "counts differ",
+					*p);
+		}
+	}
+}
+
+char **uni_exact_repeatable(char **extra)
+{
+	size_t nr = 0;
+	char **all;
+
+	while (extra != NULL && extra[nr] != NULL)
+		nr++;
+	all = calloc(nr + uni_array_len(repeatable) + 1, sizeof(*all));
+	for (size_t i = 0; all != NULL && i < nr; i++)
+		all[i] = extra[i];
+	for (size_t i = 0; all != NULL && i < uni_array_len(repeatable); i++)
+		all[nr + i] = (char *)(uintptr_t)repeatable[i];
+	return all;
 }

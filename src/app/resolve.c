@@ -75,14 +75,16 @@ int uni_guest_pid(const char *name)
 {
 	_cleanup_free_ struct uni_found *found = NULL;
 	struct uni_err ignored = { 0 };
-	char other[UNI_GUEST_NAME_MAX];
+	char other[UNI_GUEST_NAME_MAX], pid[16];
 	size_t nr = 0;
 
 	if (uni_target_discover(&found, &nr, &ignored) != 0)
 		return 0;
 	for (size_t i = 0; i < nr; i++) {
 		uni_guest_name(&found[i].info, other);
-		if (strcmp(name, other) == 0)
+		(void)snprintf(pid, sizeof(pid), "%d", found[i].info.pid);
+		if (strcmp(name, other) == 0 || strcmp(name, pid) == 0 ||
+			strcmp(name, found[i].spec) == 0)
 			return found[i].info.pid;
 	}
 	return 0;

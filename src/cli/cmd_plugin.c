@@ -46,6 +46,7 @@ static const struct uni_opt *list_plugin_options(void)
 	};
 
 	o = (__typeof__(o)){ .rec = UNI_RECORD_DEFAULTS, .mode = "tree" };
+	o.rec.duration = 0;
 	return table;
 }
 

@@ -6,6 +6,7 @@
 #include "base/confine.h"
 #include "base/io.h"
 #include "app/cmd.h"
+#include "app/exact.h"
 #include "app/follow.h"
 #include "app/guests.h"
 #include "app/images.h"
@@ -143,6 +144,14 @@ static int open_guests(
 	return rc;
 }
 
+/* Exact counts take the place of samples, unless samples or more than they have are asked for. */
+static bool may_be_exact(const struct uni_cmd_ctx *ctx)
+{
+	return ctx->nr_operands == 1 && !o.all && !o.follow && o.rec.method == NULL &&
+	       o.rec.command == NULL && o.rec.exits == NULL && !o.rec.threads && !o.rec.no_pause &&
+	       o.rec.watch.items.nr == 0 && o.rec.save_replay == NULL && !o.rec.aggregate;
+}
+
 static int run_record(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	const struct uni_guests_args args = { .targets = ctx->operands,
@@ -166,8 +175,14 @@ static int run_record(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 			.unwind = o.rec.unwind } };
 	struct uni_guests all = { 0 };
 	struct uni_attach_args again;
-	int rc = check_record_operands(ctx, err);
+	int rc = check_record_operands(ctx, err), pid = 0;
+	char counts[4096];
 
+	if (rc == 0 && may_be_exact(ctx))
+		pid = uni_exact_find(ctx->operands[0], counts, sizeof(counts));
+	if (pid != 0)
+		return uni_exit_of(uni_exact_record(
+			pid, counts, uni_images_first(&o.images), ctx->operands[0], &o.rec, err));
 	/* Its default name is below the current folder. */
 	uni_confine_output(o.rec.output != NULL ? o.rec.output : "session");
 	if (rc == 0)
@@ -202,7 +217,9 @@ const struct uni_cmd uni_cmd_record = {
 		   "others go on.\n"
 		   "With COMMAND, for example a load generator, the recording begins before it and "
 		   "ends with it.\n"
-		   "`uniscope diff` then compares the time of the whole command.",
+		   "`uniscope diff` then compares the time of the whole command.\n"
+		   "A QEMU with the option of `uniscope plugin --print` gives its exact counts in "
+		   "place of samples.",
 	.examples = "  uniscope record kvm:pid=4121 -d 30\n"
 		    "  uniscope record gdb:unix=/run/q.sock -e app.elf -F 499\n"
 		    "  uniscope record web1 -o web1.uniscope\n"

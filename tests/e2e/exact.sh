@@ -176,6 +176,54 @@ by_hand() {
 	refused $? "$T/out" 2 'is there already'
 }
 
+# A QEMU that counts: `record` takes its counts in place of samples, also from the first instruction on. No stub is needed.
+recorded() { # MODE TARGET OPTION-OF-QEMU...
+	elf=$BUILD/lab/exact-gcc-nofp.elf mode=$1 of=$2
+	shift 2
+	rm -rf "$T"/rec.*
+	option=$("$U" plugin --print "$T/rec.counts" --mode "$mode" "$elf") || return 1
+	# shellcheck disable=SC2086 # two words
+	timeout 100 "$SRC/lab/boot" --accel tcg --append rounds=2 --qmp "$T/rec.qmp" --serial "file:$T/rec.console.log" "$elf" $option -S "$@" \
+		>"$T/out" 2>&1 &
+	boot=$!
+	wait_for 60 test -S "$T/rec.qmp" || return 1
+	[ "$of" != pid ] || of=$(pgrep -P $boot qemu)
+	rm -f "$T/err"
+	"$U" record "$of" -d 0 -o "$T/rec.uniscope" >"$T/err" 2>&1 &
+	recorder=$!
+	wait_for 60 grep -q 'counts every instruction' "$T/err" &&
+		timeout 30 python3 "$SRC/tests/e2e/qmp.py" "$T/rec.qmp" cont '{}' && wait $recorder || {
+		kill $boot $recorder 2>/dev/null
+		cat "$T/err"
+		return 1
+	}
+	wait $boot
+	"$U" report --no-inline --json "$T/rec.uniscope" >"$T/rec.json" && judge known "$T/rec.json" "$T/rec.console.log"
+}
+
+# While it runs, and as samples if that is asked for.
+recorded_meanwhile() {
+	elf=$BUILD/lab/shares-gcc-nofp.elf
+	rm -rf "$T"/rec.*
+	option=$("$U" plugin --print "$T/rec.counts" "$elf") || return 1
+	# shellcheck disable=SC2086 # two words
+	"$SRC/lab/boot" --accel tcg --append loop=1 --serial "file:$T/rec.console.log" "$elf" $option \
+		-name running -gdb "unix:$T/rec.gdb,server=on,wait=off" >"$T/out" 2>&1 &
+	boot=$!
+	wait_for 60 grep -q '^lab: running' "$T/rec.console.log" &&
+		"$U" record running -d 0.2 -o "$T/rec.uniscope" >"$T/err" 2>&1 &&
+		"$U" report "$T/rec.uniscope" | grep -q 'QEMU counts every instruction (exact)' &&
+		"$U" record "gdb:unix=$T/rec.gdb" -q -d 0.2 -o "$T/rec.gdb.uniscope" 2>>"$T/err" &&
+		[ -e "$T/rec.gdb.uniscope/guest-0/exact" ] &&
+		"$U" record running -q --method pause -e "$elf" -d 0.2 -o "$T/rec.pause.uniscope" 2>>"$T/err" &&
+		[ -d "$T/rec.pause.uniscope" ] && [ ! -e "$T/rec.pause.uniscope/guest-0/exact" ]
+	status=$?
+	kill $boot
+	wait $boot
+	[ $status -eq 0 ] || cat "$T/err"
+	return $status
+}
+
 # From fib's first call to that of the next function that app_main calls; and what ran before main.
 parts() {
 	counted p "$BUILD/lab/exact-gcc-nofp.elf" rounds=2 --begin-at exact_fib --end-at exact_ack &&
@@ -393,6 +441,9 @@ for elf in "$BUILD"/lab/exact-gcc-nofp.elf "$BUILD"/lab/aarch64/exact-*.elf; do
 done
 check 'diff says what changed, not how likely' differs
 check 'a guest that something else starts' by_hand
+check '`record` of it, by its name' recorded tree counting -name counting
+[ -z "${UNISCOPE_ALL-}" ] || check '`record` of it while it runs' recorded_meanwhile
+[ -z "${UNISCOPE_ALL-}" ] || check '`record` of it, by its pid, with calls' recorded calls pid
 check 'from one function to another' parts
 check 'threads by their stacks' threads
 check 'interrupts' interrupts

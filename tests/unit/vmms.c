@@ -75,6 +75,30 @@ static void libvirt_starts_qemu(void **state)
 	assert_int_equal(c.default_mem_bytes, 0);
 }
 
+/* Its file is found by the plugin's name, wherever that is installed. */
+static void our_plugin(void **state)
+{
+	static const char *const known[][2] = {
+		{ "-plugin "
+		  "/usr/lib/uniscope/uniscope-exact.so,out=/tmp/a,functions=/tmp/b,mode=tree",
+			"/tmp/a" },
+		{ "-plugin file=uniscope-exact.so,mode=tree,out=a,,b", "a,b" },
+		{ "-plugin /x/libhotblocks.so,out=/tmp/a", "" },
+		{ "-plugin /x/uniscope-exact.so.old,out=/tmp/a", "" },
+		{ "-plugin /x/uniscope-exact.so", "" },
+		{ "-kernel uniscope-exact.so,out=/tmp/a", "" },
+	};
+	struct uni_vmm_cmdline c;
+	char line[512];
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		(void)snprintf(line, sizeof(line), "qemu-system-x86_64 %s", known[i][0]);
+		parse(line, &c);
+		assert_string_equal(c.exact, known[i][1]);
+	}
+	(void)state;
+}
+
 /* The long form of -qmp. */
 static void monitors_by_chardev(void **state)
 {
@@ -358,6 +382,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(libvirt_starts_qemu),
+		cmocka_unit_test(our_plugin),
 		cmocka_unit_test(monitors_by_chardev),
 		cmocka_unit_test(firecracker_and_its_jailer),
 		cmocka_unit_test(cloud_hypervisor),

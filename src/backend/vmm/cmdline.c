@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "backend/vmm/vmms.h"
+#include "uniscope/exact.h"
 
 #define NR_ARGS_MAX	4096
 #define NR_MONITORS_MAX 8
@@ -158,6 +159,19 @@ static void set_api(const char *value, struct uni_vmm_cmdline *ret)
 		set_text(ret->api, sizeof(ret->api), text);
 }
 
+static void set_plugin(const char *value, struct uni_vmm_cmdline *ret)
+{
+	char file[UNI_VMM_PATH_MAX], out[UNI_VMM_PATH_MAX];
+	const char *slash;
+
+	if (!get_key(value, "file", "file", file, sizeof(file)) ||
+		!get_key(value, "out", NULL, out, sizeof(out)))
+		return;
+	slash = strrchr(file, '/');
+	if (strcmp(slash != NULL ? slash + 1 : file, UNI_EXACT_PLUGIN) == 0)
+		set_text(ret->exact, sizeof(ret->exact), out);
+}
+
 static void apply_field(enum uni_vmm_field field, const char *value, struct uni_vmm_cmdline *ret)
 {
 	char text[64];
@@ -213,6 +227,9 @@ static void apply_field(enum uni_vmm_field field, const char *value, struct uni_
 		break;
 	case UNI_VMM_QMP:
 		set_socket(value, ret->qmp, sizeof(ret->qmp), ret->qmp_tcp, sizeof(ret->qmp_tcp));
+		break;
+	case UNI_VMM_PLUGIN:
+		set_plugin(value, ret);
 		break;
 	case UNI_VMM_API:
 		set_api(value, ret);

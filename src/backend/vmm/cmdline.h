@@ -23,6 +23,7 @@ struct uni_vmm_cmdline {
 	char qmp[200];		       /* QMP on a unix socket: its path, or UNI_VMM_PASSED */
 	char qmp_tcp[64];	       /* QMP on a TCP port: "127.0.0.1:4444" */
 	char api[200];		       /* HTTP on a unix socket: Firecracker, Cloud Hypervisor */
+	char exact[UNI_VMM_PATH_MAX];  /* the file of our plugin for QEMU (uniscope/exact.h) */
 	uint32_t nr_vcpus;
 	uint64_t mem_bytes;
 	uint32_t default_vcpus;	    /* its default if the command line says nothing; 0 unknown */

@@ -155,6 +155,7 @@ int uni_vmm_cmdline_read(int pid, struct uni_vmm_cmdline *ret)
 	if (ret->image[0] == '\0' && ret->api[0] != '\0' && !ret->opaque)
 		(void)uni_vmm_api_read(pid, ret); /* best effort */
 	resolve_path(pid, ret->image, sizeof(ret->image));
+	resolve_path(pid, ret->exact, sizeof(ret->exact));
 	resolve_socket(pid, ret->gdb_unix, sizeof(ret->gdb_unix));
 	find_passed(pid, ret->qmp, sizeof(ret->qmp));
 	resolve_socket(pid, ret->qmp, sizeof(ret->qmp));

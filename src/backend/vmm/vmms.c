@@ -22,6 +22,7 @@ static const struct uni_vmm_opt qemu_opts[] = {
 	{ "s", UNI_VMM_FLAG_GDB },
 	{ "qmp", UNI_VMM_QMP },
 	{ "qmp-pretty", UNI_VMM_QMP },
+	{ "plugin", UNI_VMM_PLUGIN },
 	{ "chardev", UNI_VMM_SKIP }, /* for these two see find_monitor() */
 	{ "mon", UNI_VMM_SKIP },
 };

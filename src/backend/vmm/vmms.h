@@ -24,6 +24,7 @@ enum uni_vmm_field {
 	UNI_VMM_PLATFORM,
 	UNI_VMM_GDB,
 	UNI_VMM_QMP,
+	UNI_VMM_PLUGIN,
 	UNI_VMM_API,
 	/* Without a value: */
 	UNI_VMM_FLAG,
