@@ -42,7 +42,8 @@ struct run {
 	bool by_you;			/* over by Ctrl-C, after: */
 	double took_s;
 	struct uni_calls_session calls;
-	struct uni_recorder *rec; /* from when the session is begun */
+	struct uni_recorder *rec;  /* from when the session is begun */
+	uint64_t begin_ns, end_ns; /* of the guest, by the host's clock; 0: not known */
 };
 
 static int load_image(struct run *run, struct uni_err *err)
@@ -108,7 +109,10 @@ static int begin_session(struct run *run, uint32_t nr_vcpus, struct uni_err *err
 /* Closes it in any case, with what it has; e may be NULL. */
 static int end_session(struct run *run, const struct uni_exact *e, int rc, struct uni_err *err)
 {
-	struct uni_record_stats st = { 0 };
+	/* Its samples have their numbers for times: the host's clock begins at 0, too. */
+	struct uni_record_stats st = {
+		.end_ns = run->args->repeatable ? 0 : run->end_ns - run->begin_ns
+	};
 	const struct uni_guest_result result = { .stats = &st };
 	int rc2;
 
@@ -138,14 +142,15 @@ static int take_calls(struct run *run, uint64_t *nap_ns_ret, struct uni_err *err
 /* Waits until the guest ends, the time is over, or the user stops it. */
 static int wait_for(struct run *run, struct uni_boot *boot, struct uni_err *err)
 {
-	double seconds = run->args->rec->duration;
-	uint64_t begin = uni_now_ns(), took = 0, nap_ns;
+	const double seconds = run->args->rec->duration;
+	uint64_t took = 0, nap_ns;
 	int rc = 0;
 
+	run->begin_ns = uni_now_ns();
 	while (rc == 0 && !uni_boot_ended(boot)) {
 		struct timespec nap;
 
-		took = uni_now_ns() - begin;
+		took = uni_now_ns() - run->begin_ns;
 		run->by_you = atomic_load(uni_signals_stop());
 		run->over = run->by_you || (seconds > 0 && (double)took >= seconds * 1e9);
 		if (run->over)
@@ -189,6 +194,7 @@ static int boot_counted(struct run *run, const struct uni_qemu_args *args, struc
 		rc = uni_boot_begin(&b, err);
 	if (rc == 0)
 		rc = wait_for(run, &b, err);
+	run->end_ns = uni_now_ns();
 	uni_qemu_stop(&q);
 	return rc;
 }

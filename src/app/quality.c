@@ -474,6 +474,21 @@ static void put_gaps(struct uni_sink *out, const struct uni_recorded_guest *g)
 	}
 }
 
+#define SPEED_S 0.05 /* less is shown as 0.0 s, and is no speed */
+
+/* Samples without times, but all of them together took one. */
+static void put_speed(struct uni_sink *out, const struct uni_recorded_guest *g)
+{
+	const double seconds = uni_quality_seconds(g->stats);
+
+	if (seconds >= SPEED_S && g->meta->unit[0] != '\0')
+		uni_sink_printf(out,
+			"speed      %" PRIu64 " %s in %.1f s by the host's clock (%.3g a second)\n",
+			g->stats->weight, g->meta->unit, seconds,
+			(double)g->stats->weight / seconds);
+	uni_sink_printf(out, "\n");
+}
+
 static void put_guest(struct uni_sink *out, const struct uni_recorded_guest *g,
 	const struct uni_sample_filter *shown, bool closed)
 {
@@ -483,9 +498,10 @@ static void put_guest(struct uni_sink *out, const struct uni_recorded_guest *g,
 		return;
 	}
 	if (g->meta->aggregate) {
-		uni_sink_printf(out, "aggregate  %" PRIu64 " stack%s, without times%s%s\n\n",
+		uni_sink_printf(out, "aggregate  %" PRIu64 " stack%s, without times%s%s\n",
 			g->stats->samples, uni_plural(g->stats->samples),
 			g->meta->unit[0] != '\0' ? "; numbers are " : "", g->meta->unit);
+		put_speed(out, g);
 		return;
 	}
 	if (!uni_quality_exits_only(g->meta)) {

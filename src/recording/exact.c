@@ -434,7 +434,6 @@ int uni_exact_samples(const struct uni_exact *e, struct uni_recorder *rec,
 		uni_recorder_sample(rec, &s);
 		stats->samples++;
 		uni_record_stats_count(stats, &s);
-		stats->end_ns = i;
 		if (stats->samples % FLUSH_EVERY == 0)
 			rc = uni_recorder_flush(rec, err);
 	}

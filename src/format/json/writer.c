@@ -124,6 +124,15 @@ static int put_stack(struct writer *w, uint32_t node)
 	return 0;
 }
 
+/* By the host's clock, if that was kept (docs/exact.md). */
+static void put_duration(struct uni_json *j, const struct uni_recording *rec)
+{
+	const struct uni_record_stats *st = uni_recording_guest(rec, 0).stats;
+
+	if (uni_recording_meta(rec)->unit[0] != '\0' && st->end_ns > st->begin_ns)
+		uni_json_kv(u64, j, "duration_ns", st->end_ns - st->begin_ns);
+}
+
 static int put_document(struct writer *w, const struct uni_view *v, const struct json_opts *o)
 {
 	struct uni_json *j = &w->json;
@@ -140,6 +149,8 @@ static int put_document(struct writer *w, const struct uni_view *v, const struct
 		uni_json_value(j, "total2", uni_profile_total2(w->p, UNI_NODE_ROOT));
 	if (v->samples != NULL && !uni_recording_meta(v->samples)->aggregate)
 		uni_json_recording(j, v->samples, v->filter);
+	else if (v->samples != NULL)
+		put_duration(j, v->samples);
 	uni_json_key(j, "functions");
 	uni_json_array(j);
 	for (size_t i = 0; i < w->nr_rows; i++)
