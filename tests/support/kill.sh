@@ -25,3 +25,16 @@ killed_at() {
 		[ $kill_nr -gt 0 ] || { cat "$T/said"; return 1; }
 	done
 }
+
+# Does the process $pid run on? Its CPU time says so, that of all its threads.
+ran_ns() { # all of its threads
+	cat "/proc/$pid/task/"*/schedstat | awk '{ n += $1 } END { printf "%.0f\n", n }'
+}
+runs_on() {
+	before=$(ran_ns)
+	for _ in $(seq 300); do
+		sleep 0.1
+		[ "$(ran_ns)" -gt "$before" ] && return 0
+	done
+	return 1
+}
