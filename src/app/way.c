@@ -200,6 +200,20 @@ static int give_up_all(
 	return uni_privilege_drop_watching(pid, true, err);
 }
 
+/* Otherwise all stays as it is: attaching says what is missing. */
+static int give_up_beside(
+	const struct uni_spec *spec, const struct uni_attach_args *args, struct uni_err *err)
+{
+	struct uni_err ignored = { 0 };
+	int pid = 0;
+
+	if (args->shared == NULL || args->qmp != NULL ||
+		uni_target_backend(spec->scheme)->hand_line(spec, args->shared, &pid, &ignored) !=
+			0)
+		return 0;
+	return uni_privilege_drop_beside(pid, err);
+}
+
 int uni_guest_give_up_rights(
 	const struct uni_spec *spec, const struct uni_attach_args *args, struct uni_err *err)
 {
@@ -212,6 +226,8 @@ int uni_guest_give_up_rights(
 
 	if (ops != NULL && ops->observed_pid != NULL)
 		return give_up_all(spec, args, err);
+	if (ops != NULL && ops->hand_line != NULL)
+		return give_up_beside(spec, args, err);
 	/* One look at a VM stops it. */
 	if (ops == NULL || args->once || ops->hand_over == NULL || ops->choose_key == NULL ||
 		may_need_stop(spec, args, ops, &by_image) ||

@@ -18,6 +18,8 @@ void uni_target_shared_destroy(struct uni_target_shared *s)
 		return;
 	if (s->kvm != NULL)
 		s->kvm_free(s->kvm);
+	if (s->gdb != NULL)
+		s->gdb_free(s->gdb);
 	(void)pthread_mutex_destroy(&s->lock);
 	free(s);
 }

@@ -173,6 +173,13 @@ struct uni_target_ops {
 		struct uni_err *err);
 
 	/*
+	 * Optional: makes a child by which attach() reaches the guest without rights, and reads the
+	 * memory of this process (0: of none). Otherwise returns why not. Reads nothing of it.
+	 */
+	int (*hand_line)(const struct uni_spec *spec, struct uni_target_shared *shared,
+		int *pid_ret, struct uni_err *err);
+
+	/*
 	 * Without rights, it attaches in each way, if the observer looks into this process and
 	 * stops it.
 	 */

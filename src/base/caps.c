@@ -47,6 +47,11 @@ bool uni_caps_use(uint64_t effective)
 	return uni_caps_get(&permitted, &before) && set_caps(permitted, effective & permitted, 0);
 }
 
+bool uni_caps_give_up(void)
+{
+	return set_caps(0, 0, 0);
+}
+
 int uni_caps_keep(uint64_t keep, bool inherited, struct uni_err *err)
 {
 	uint64_t permitted = 0, effective = 0;

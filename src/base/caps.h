@@ -17,5 +17,7 @@ bool uni_caps_use(uint64_t effective);
  * process executes has the same.
  */
 int uni_caps_keep(uint64_t keep, bool inherited, struct uni_err *err);
+/* Gives up the rest, by one system call. */
+bool uni_caps_give_up(void);
 
 #endif

@@ -251,6 +251,17 @@ static int add_stoppers(scmp_filter_ctx f)
 	return r;
 }
 
+static int add_guardians(scmp_filter_ctx f)
+{
+	static const int calls[] = { SCMP_SYS(socket), SCMP_SYS(socketpair), SCMP_SYS(connect),
+		SCMP_SYS(bind), SCMP_SYS(capset) };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < uni_array_len(calls); i++)
+		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, calls[i], 0);
+	return r;
+}
+
 static int fill_filter(scmp_filter_ctx f, enum uni_confined what)
 {
 	/* Its flags are in memory, where no filter can see them: the C library takes clone(). */
@@ -267,7 +278,9 @@ static int fill_filter(scmp_filter_ctx f, enum uni_confined what)
 #endif
 	if (r == 0 && what == UNI_CONFINED_WATCHER)
 		r = add_watchers(f);
-	if (r == 0 && what >= UNI_CONFINED_OBSERVER)
+	if (r == 0 && what == UNI_CONFINED_GUARDIAN)
+		r = add_guardians(f);
+	if (r == 0 && (what == UNI_CONFINED_OBSERVER || what == UNI_CONFINED_STOPPER))
 		r = add_observers(f);
 	if (r == 0 && what == UNI_CONFINED_STOPPER)
 		r = add_stoppers(f);

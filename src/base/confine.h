@@ -26,6 +26,7 @@ enum uni_confined {
 	UNI_CONFINED_WATCHER,  /* a reader with open events, and maps and programs in the kernel */
 	UNI_CONFINED_OBSERVER, /* makes those (base/observer.h) */
 	UNI_CONFINED_STOPPER,  /* stops threads as well */
+	UNI_CONFINED_GUARDIAN, /* a reader that connects to sockets */
 };
 
 /*

@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include "base/observer.h"
+#include "base/privilege.h"
 
 void uni_hurry_begin(struct uni_hurry *h)
 {
@@ -13,6 +14,10 @@ void uni_hurry_begin(struct uni_hurry *h)
 	h->observed = uni_observer_is_used();
 	if (h->observed) {
 		h->on = uni_observer_hurry(true);
+		return;
+	}
+	if (uni_privilege_is_dropped()) {
+		h->on = false;
 		return;
 	}
 	h->policy = sched_getscheduler(0);

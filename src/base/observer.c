@@ -42,6 +42,11 @@ bool uni_observer_is_used(void)
 	return observer >= 0;
 }
 
+int uni_observer_pid(void)
+{
+	return observer >= 0 ? observed : 0;
+}
+
 bool uni_observer_has(const char *path)
 {
 	return observer >= 0 && uni_observe_may_name(observed, path);

@@ -29,6 +29,7 @@ struct uni_thread_stop;
  */
 int uni_observer_begin(int pid, bool stops, uint64_t caps, struct uni_err *err);
 bool uni_observer_is_used(void); /* this process is a worker that watches */
+int uni_observer_pid(void);	 /* the process that is watched; 0: there is no observer */
 
 /* Is it the observer that reaches this path; or what this open folder lists? */
 bool uni_observer_has(const char *path);

@@ -34,15 +34,25 @@ bool uni_privilege_has(void)
 
 /* More that this kernel wants. */
 static uint64_t observers_more;
+static bool dropped;
 
-static uint64_t observers_caps(void)
+bool uni_privilege_is_dropped(void)
 {
-	/* Either right is enough to read. */
+	return dropped;
+}
+
+/* Either right is enough to read. */
+static uint64_t reading(void)
+{
 	uint64_t read = BIT(CAP_DAC_READ_SEARCH), permitted = 0, effective;
 
 	(void)uni_caps_get(&permitted, &effective);
-	return OBSERVERS | observers_more |
-	       ((permitted & read) != 0 ? read : BIT(CAP_DAC_OVERRIDE));
+	return (permitted & read) != 0 ? read : BIT(CAP_DAC_OVERRIDE);
+}
+
+static uint64_t observers_caps(void)
+{
+	return OBSERVERS | observers_more | reading();
 }
 
 uid_t uni_privilege_own_user(void)
@@ -91,6 +101,7 @@ static int drop_rights(bool root, enum uni_confined what, struct uni_err *err)
 	rc = uni_caps_keep(0, false, err);
 	if (rc != 0)
 		return rc;
+	dropped = true;
 	rules = uni_confine_rules(true);
 	uni_confine_enter(rules);
 	return uni_confine_calls(what, err);
@@ -110,6 +121,31 @@ int uni_privilege_drop(struct uni_err *err)
 	int rc = root ? begin_opener(err) : 0;
 
 	return rc == 0 ? drop_rights(root, UNI_CONFINED_READER, err) : rc;
+}
+
+int uni_privilege_drop_beside(int pid, struct uni_err *err)
+{
+	bool root = geteuid() == 0;
+	int rc = root ? begin_opener(err) : 0;
+
+	/* It stops nothing, but hurries on behalf of the command. */
+	if (rc == 0 && pid != 0)
+		rc = uni_observer_begin(
+			pid, true, BIT(CAP_SYS_PTRACE) | BIT(CAP_SYS_NICE) | reading(), err);
+	return rc == 0 ? drop_rights(root, UNI_CONFINED_WATCHER, err) : rc;
+}
+
+int uni_privilege_keep_connecting(struct uni_err *err)
+{
+	bool root = geteuid() == 0;
+	int rc;
+
+	if (root && prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0)
+		change_user();
+	/* A new user's effective capabilities are gone. */
+	(void)uni_caps_use(UINT64_MAX);
+	rc = uni_caps_keep(OPENERS, false, err);
+	return rc == 0 ? uni_confine_calls(UNI_CONFINED_GUARDIAN, err) : rc;
 }
 
 int uni_privilege_drop_watching(int pid, bool stops, struct uni_err *err)

@@ -30,6 +30,19 @@ int uni_privilege_drop(struct uni_err *err);
  */
 int uni_privilege_drop_watching(int pid, bool stops, struct uni_err *err);
 
+/*
+ * The same for a process that reaches a guest through a child (uni_privilege_keep_connecting()). It
+ * reads the memory of this process, the VMM; 0: of none.
+ */
+int uni_privilege_drop_beside(int pid, struct uni_err *err);
+bool uni_privilege_is_dropped(void); /* by one of these */
+
+/*
+ * For a child that stays: it becomes a user of its own, if root called us, and keeps the right to
+ * connect to each socket, until uni_caps_give_up().
+ */
+int uni_privilege_keep_connecting(struct uni_err *err);
+
 /* The result of fn(ctx), called without any capability; afterwards they are there again. */
 int uni_privilege_try_without(int (*fn)(void *ctx), void *ctx);
 /*

@@ -15,6 +15,7 @@
 #include "app/term.h"
 #include "app/threads.h"
 #include "app/unknown.h"
+#include "backend/shared.h"
 #include "obj/demangle.h"
 #include "obj/usym.h"
 #include "sampling/threads.h"
@@ -517,8 +518,11 @@ static int print_json(const struct shot *shot, struct uni_err *err)
 static int open_guest(struct uni_guest *g, struct uni_attach_args *args, struct uni_err *err)
 {
 	_cleanup_free_ struct uni_spec *spec = calloc(1, sizeof(*spec));
-	int rc = spec == NULL ? uni_err_nomem(err) : uni_guest_await(args->target, 0, spec, err);
+	int rc;
 
+	args->shared = uni_target_shared_create();
+	rc = spec == NULL || args->shared == NULL ? uni_err_nomem(err)
+						  : uni_guest_await(args->target, 0, spec, err);
 	if (rc == 0)
 		rc = uni_guest_give_up_rights(spec, args, err);
 	if (rc != 0)
@@ -547,6 +551,7 @@ static int run_stacks(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (rc == 0)
 		rc = shot == NULL ? uni_err_nomem(err) : open_guest(&g, &args, err);
 	if (rc != 0) {
+		uni_target_shared_destroy(args.shared);
 		free(shot);
 		return uni_exit_of(rc);
 	}
@@ -565,6 +570,7 @@ static int run_stacks(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	uni_unknown_say(&unknown, &g);
 	shot_free(shot);
 	uni_guest_close(&g);
+	uni_target_shared_destroy(args.shared);
 	return uni_exit_of(rc);
 }
 

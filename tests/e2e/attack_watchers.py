@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
 from attack import check, children, finish, has_no_rights, parses_nothing, status_of, wait_for  # noqa: E402
@@ -17,6 +18,8 @@ OTHER = 65534
 AS_OTHER = {"user": OTHER, "group": OTHER, "extra_groups": []}
 IMAGE = "shares-gcc-fp"
 OPENERS, OBSERVERS = 0x6, 0xc400080004  # and SYS_PTRACE, SYSLOG, PERFMON, BPF
+CONNECTS = 0x6  # the guardian of a gdb stub: DAC_OVERRIDE and DAC_READ_SEARCH, for its socket
+STUBS = 0x80004  # the observer of its VMM: SYS_PTRACE, DAC_READ_SEARCH
 MAPPED = 0x10000000000  # CHECKPOINT_RESTORE: a process' mapped files
 NICE = 0x800000  # SYS_NICE: a pause is short on a busy host
 SETCAP = 0xc000080002  # no SYSLOG; DAC_OVERRIDE instead of READ_SEARCH
@@ -26,7 +29,7 @@ ADMIN = 0x200000 if subprocess.run(["setpriv", "--bounding-set", "-sys_admin", s
 # of x86_64: socket, execve, kill, ptrace, process_vm_readv, perf_event_open; bpf, whose command 0 makes a map
 CALLS = (41, 59, 62, 101, 310, 298, 321)
 RECORD, TOP, PAUSE = ["record", "-d", "0", "-q"], ["top", "--batch", "--count", "0"], ["--method", "pause"]
-COMMANDS = {"kvm": (RECORD, RECORD + ["--exits"], TOP), "proc": (RECORD, TOP, RECORD + PAUSE, TOP + PAUSE)}
+COMMANDS = {"kvm": (RECORD, RECORD + ["--exits"], TOP), "proc": (RECORD, TOP, RECORD + PAUSE, TOP + PAUSE), "gdb": (RECORD, TOP)}
 
 
 def tree(pid):
@@ -34,13 +37,18 @@ def tree(pid):
 
 
 class Guest:
-    """One of KVM, by QEMU; or a process, of the other user."""
+    """One of KVM, by QEMU; one of its gdb stub; or a process, of the other user."""
 
     def __init__(self, scheme):
-        self.command = ([f"{SRC}/lab/boot", "--accel", "kvm", "--serial", "stdio", "--append", "loop=1", f"{BUILD}/lab/{IMAGE}.elf"]
+        self.folder = tempfile.mkdtemp(prefix="uniscope-attack-")
+        self.socket = f"{self.folder}/g"
+        self.command = (
+            [f"{SRC}/lab/boot", "--accel", "tcg", "--serial", "stdio", "--gdb", f"unix:{self.socket},server=on,wait=off", "--append", "loop=1",
+             f"{BUILD}/lab/{IMAGE}.elf"] if scheme == "gdb" else
+            [f"{SRC}/lab/boot", "--accel", "kvm", "--serial", "stdio", "--append", "loop=1", f"{BUILD}/lab/{IMAGE}.elf"]
                         if scheme == "kvm" else [f"{BUILD}/lab/process/{IMAGE}", "loop=1"])
-        self.more = {} if scheme == "kvm" else AS_OTHER
-        self.image = self.command[-1] if scheme == "kvm" else self.command[0]
+        self.more = AS_OTHER if scheme == "proc" else {}
+        self.image = self.command[0] if scheme == "proc" else self.command[-1]
         self.scheme = scheme
 
     def __enter__(self):
@@ -49,13 +57,19 @@ class Guest:
         for line in self.p.stdout:
             if line.startswith("lab: running"):
                 break
-        self.target = f"{self.scheme}:pid={self.p.pid}"
+        self.target = f"gdb:unix={self.socket}" if self.scheme == "gdb" else f"{self.scheme}:pid={self.p.pid}"
         return self
 
     def __exit__(self, *_):
         self.p.kill()
         self.p.wait()
         self.p.stdout.close()
+        shutil.rmtree(self.folder)
+
+
+def name_of(pid):
+    with open(f"/proc/{pid}/comm", encoding="utf-8") as f:
+        return f.read().strip()
 
 
 def sampled(command, folder, p):
@@ -70,7 +84,7 @@ def rights_of(program, command, guest, folder, **more):
     with subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more) as p:
         try:
             wait_for(lambda: sampled(command, folder, p))
-            all_of = [status_of(q) | {"Small": parses_nothing(q)} for q in tree(p.pid)]
+            all_of = [status_of(q) | {"Small": parses_nothing(q), "Name": name_of(q)} for q in tree(p.pid)]
             p.send_signal(signal.SIGINT)
             _, err = p.communicate(timeout=120)
             assert p.returncode == 0, f"{args}: {p.returncode} {err}"
@@ -96,6 +110,8 @@ def rights(top, guest):
         admin = 0 if "pause" in command else ADMIN
         more_caps = MAPPED | NICE if guest.scheme == "proc" else 0
         cases = [(U, {}, (0, OPENERS, OBSERVERS | admin | more_caps)), (capable, AS_OTHER, (0, SETCAP | admin))]
+        if guest.scheme == "gdb":
+            cases = [(U, {}, (0, CONNECTS, OPENERS, STUBS | NICE))]
         if "--exits" in command:
             cases = cases[:1]  # tracefs is root's
         if guest.scheme == "proc" and not ADMIN:
@@ -104,7 +120,7 @@ def rights(top, guest):
             os.chown(folder, more.get("user", 0), -1)
             found = rights_of(program, command, guest, folder, **more)
             assert [s["CapPrm"] for s in found] == list(caps), f"{command} {more}: {found}"
-            assert all(s["Small"] for s in found[1:]), f"{command} {more}: {found}"
+            assert all(s["Small"] or (s["Name"] == "uni-guardian" and "0" not in s["Uid"]) for s in found[1:]), f"{command} {more}: {found}"
             assert all(map(confined, found)) and has_no_rights(found[0]), f"{command} {more}: {found}"
             assert "0" not in found[0]["Uid"] | found[0]["Gid"] and (more or not found[0]["Groups"]), f"{command}: {found[0]}"
 
@@ -112,24 +128,43 @@ def rights(top, guest):
 def reads(top, guest):
     """Whatever reads the image, or maps it, has given up its rights before."""
     record = ["record", guest.target, "-d", "1", "-q", "-o", f"{top}/s"]
-    ways = [record] if guest.scheme == "kvm" else [record, record + PAUSE, ["stacks", guest.target]]
+    ways = {"kvm": [record], "proc": [record, record + PAUSE, ["stacks", guest.target]], "gdb": [record, ["stacks", guest.target]]}[guest.scheme]
     for args in ways:
         shutil.rmtree(f"{top}/s", ignore_errors=True)
-        reads_bare(f"{top}/log", guest, args)
+        reads_bare(f"{top}/log", [*args, "-e", guest.image])
 
 
-def reads_bare(log, guest, args):
-    subprocess.run(["strace", "-f", "-y", "-qq", "-o", log, "-e", "trace=read,pread64,readv,preadv,mmap,seccomp,copy_file_range,sendfile",
-                    U, *args, "-e", guest.image],
+def whole_calls(lines):
+    """Each system call of a log of strace, with its number of the process. One that was interrupted has two lines."""
+    begun = {}
+    for line in lines:
+        pid, call = line.rstrip("\n").split(None, 1)
+        if call.endswith("<unfinished ...>"):
+            begun[pid] = call[:-len("<unfinished ...>")]
+        else:
+            yield pid, re.sub(r"^<\.\.\. \w+ resumed>", lambda _, pid=pid: begun.pop(pid, ""), call)
+
+
+def is_parsed(call):
+    """Is it the image that is read or mapped, and more of it than the number of its format? Or the reply of a gdb stub?"""
+    return re.match(r'recv\w*\(.*"(\+?\$|\+")', call) or (
+        IMAGE in call.split('"')[0] and re.search(r"<[^>]*/%s(\.elf)?>" % re.escape(IMAGE), call) and
+        not re.search(r", (8|20)\) += (8|20)$", call))
+
+
+def reads_bare(log, args, others=()):
+    """others: programs that are not uniscope's."""
+    subprocess.run(["strace", "-f", "-y", "-qq", "-o", log,
+                    "-e", "trace=read,pread64,readv,preadv,mmap,seccomp,copy_file_range,sendfile,recvfrom,recvmsg,execve", U, *args],
                    check=True, timeout=300, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     bare, readers = set(), set()
     with open(log, encoding="utf-8", errors="replace") as f:
-        for line in f:
-            pid, call = line.split(None, 1)
-            if call.startswith("seccomp(SECCOMP_SET_MODE_FILTER"):
+        for pid, call in whole_calls(f):
+            if re.match(r"seccomp\(SECCOMP_SET_MODE_FILTER, .*\{len=.* = 0$", call) or \
+                    re.match(r'execve\("[^"]*/(%s)"' % "|".join(others or "-"), call):
                 bare.add(pid)
-            elif f"{IMAGE}" in call.split('"')[0] and re.search(r"<[^>]*/%s(\.elf)?>" % re.escape(IMAGE), call):
-                assert pid in bare, f"with all rights: {line}"
+            elif is_parsed(call):
+                assert pid in bare, f"with all rights: {pid} {call}"
                 readers.add(pid)
     assert len(readers) >= 1, f"{args}: nothing has read the image"
 
@@ -145,7 +180,7 @@ def planted(top, guest, target, nr, *options):
 
 def calls(top, guest):
     for nr in CALLS:
-        ways = ([(guest.target, "--method", "bpf")] if guest.scheme == "kvm" else
+        ways = ([(guest.target, "--method", "bpf")] if guest.scheme == "kvm" else [(guest.target,)] if guest.scheme == "gdb" else
                 [(f"{guest.target},via={way}",) for way in ("perf", "stop")])
         for target, *options in ways:
             text = planted(top, guest, target, nr, *options)
@@ -198,7 +233,7 @@ def end_together(top, guest):
         try:
             wait_for(lambda: os.path.exists(f"{top}/s/session.json"))
             rest = children(p.pid)
-            assert len(rest) == 2, rest
+            assert len(rest) == (3 if guest.scheme == "gdb" else 2), rest
         finally:
             p.kill()
     for pid in rest:
@@ -206,10 +241,28 @@ def end_together(top, guest):
                  open(f"/proc/{pid}/stat", encoding="utf-8").read().rsplit(")", 1)[1].split()[0] in "ZX")
 
 
+def guardian(top, guest):
+    """It lets the guest go after the recorder was killed, and has no right to connect any more when it reads a reply."""
+    args = ["strace", "-f", "-qq", "-o", f"{top}/log", "-e", "trace=capset,recvfrom,sendto", U, "record", guest.target, "-e", guest.image, "-d", "0",
+            "-q", "-o", f"{top}/s"]
+    with subprocess.Popen(args) as p:
+        wait_for(lambda: os.path.exists(f"{top}/s/session.json"))
+        (recorder,) = children(p.pid)
+        pid = str(next(c for c in children(recorder) if name_of(c) == "uni-guardian"))
+        os.kill(recorder, signal.SIGKILL)
+        p.wait(timeout=120)
+    with open(f"{top}/log", encoding="utf-8", errors="replace") as f:
+        own = [call for who, call in whole_calls(f) if who == pid]
+    gone = next((i for i, call in enumerate(own) if re.match(r"capset\(.*effective=0, permitted=0, inheritable=0.* = 0$", call)), None)
+    replies = [i for i, call in enumerate(own) if is_parsed(call)]
+    assert replies and gone is not None and gone < replies[0], own
+    wait_for(lambda: b"lab_" in subprocess.run([U, "stacks", guest.target, "-e", guest.image], capture_output=True, check=False).stdout)
+
+
 if os.geteuid() != 0:
     print("1..0 # SKIP only root can be two users")
     sys.exit(0)
-schemes = ["proc"]
+schemes = ["gdb", "proc"]
 for part in ("kvm", "bpf", "perf"):
     can = subprocess.run([sys.executable, f"{SRC}/tests/support/can.py", part], stdout=subprocess.PIPE, text=True, check=False)
     if can.returncode == 1 or (can.returncode and part == "perf"):
@@ -226,6 +279,8 @@ for way in schemes:
         check(f"{way}: other system calls end it with one line", calls, g)
         if way == "kvm":
             check("kvm: an image that ends its reader is not read again with rights", judge, g)
+        elif way == "gdb":
+            check("gdb: the guardian reads replies without rights", guardian, g)
         else:
             check("proc: a recorder that stands still does not hold the guest", lets_go, g)
             check("proc: both sides of a pause have real-time priority", hurries, g)

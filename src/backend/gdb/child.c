@@ -9,8 +9,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/caps.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/privilege.h"
 #include "backend/gdb/guardian.h"
 #include "backend/gdb/stub.h"
 #include "backend/gdb/switch.h"
@@ -25,6 +27,8 @@ struct guardian {
 	struct uni_gdb_stub stub; /* its link has our copy of the connection */
 	struct uni_gdb_shared *shared;
 	int sock;
+	const struct uni_net_addr *addr;
+	const char *qmp; /* or NULL */
 };
 
 /*
@@ -88,6 +92,12 @@ static bool report_line(int sock, int fd, const struct uni_err *err)
 	return sendmsg(sock, &msg, MSG_NOSIGNAL) == (ssize_t)sizeof(copy);
 }
 
+/* Whoever reads replies of a stub has no rights; but a stub is switched off with some. */
+static bool lose_rights(const struct guardian *g)
+{
+	return g->qmp != NULL || uni_caps_give_up();
+}
+
 /*
  * Takes the state from what the profiler told. It may have died at any point: HELD assumes the
  * least.
@@ -112,7 +122,8 @@ static void take_over_if_due(struct guardian *g)
 		!atomic_compare_exchange_strong(&g->shared->lease_ns, &lease, TAKEN))
 		return;
 	learn_state(g);
-	(void)uni_gdb_stub_reset(&g->stub);
+	if (lose_rights(g))
+		(void)uni_gdb_stub_reset(&g->stub);
 	atomic_store(&g->shared->lease_ns, 0);
 }
 
@@ -123,10 +134,10 @@ static void guard_guest(struct guardian *g)
 		int r = poll(&p, 1, LOOK_MS);
 
 		if (r > 0 || (r < 0 && errno != EINTR))
-			break; /* nothing is ever sent: the other side has ended */
+			break; /* it says so, or is gone */
 		take_over_if_due(g);
 	}
-	if ((atomic_load(&g->shared->flags) & UNI_GDB_F_FINISHED) != 0)
+	if ((atomic_load(&g->shared->flags) & UNI_GDB_F_FINISHED) != 0 || !lose_rights(g))
 		return;
 	learn_state(g);
 	if ((atomic_load(&g->shared->flags) & UNI_GDB_F_SILENT) != 0)
@@ -134,33 +145,63 @@ static void guard_guest(struct guardian *g)
 	uni_gdb_stub_leave(&g->stub);
 }
 
+/* One connection, from its request to its end. False: none was made. */
+static bool serve_line(struct guardian *g)
+{
+	struct uni_err err = { 0 };
+	int fd = -1, spare = -1;
+
+	if (g->qmp != NULL)
+		(void)switch_on(g->qmp, g->shared, &fd, &err);
+	else
+		(void)connect_alone(g->addr, &fd, &err);
+	/* If the profiler is already gone, the end of its socket pair will say so. */
+	(void)report_line(g->sock, fd, &err);
+	if (fd < 0)
+		return false;
+	memset(&g->stub, 0, sizeof(g->stub));
+	uni_gdb_link_init(&g->stub.link, fd);
+	/* An end that nobody holds looks like the one of a uniscope that was killed. */
+	if (g->qmp != NULL)
+		spare = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	guard_guest(g);
+	uni_gdb_link_close(&g->stub.link);
+	if (g->qmp != NULL)
+		uni_gdb_switch_off(g->qmp, UINT64_MAX);
+	if (spare >= 0)
+		(void)close(spare);
+	return true;
+}
+
+/* A byte asks for a connection, and another one ends it. False: the profiler is gone. */
+static bool receive_byte(int sock)
+{
+	char c;
+	ssize_t n;
+
+	do
+		n = recv(sock, &c, 1, 0);
+	while (n < 0 && errno == EINTR);
+	return n == 1;
+}
+
 void uni_gdb_guardian_main(
 	int sock, const struct uni_net_addr *addr, const char *qmp, struct uni_gdb_shared *shared)
 {
 	struct guardian *g = calloc(1, sizeof(*g));
 	struct uni_err err = { 0 };
-	int fd = -1;
 
 	uni_helper_begin("uni-guardian", &sock, 1);
 	if (g == NULL)
 		(void)uni_err_set(&err, UNI_ENOMEM, "gdb: out of memory");
-	else if (qmp != NULL)
-		(void)switch_on(qmp, shared, &fd, &err);
-	else
-		(void)connect_alone(addr, &fd, &err);
-	/* If the profiler is already gone, the end of its socket pair will say so. */
-	(void)report_line(sock, fd, &err);
-	if (fd < 0)
+	if (g == NULL || uni_privilege_keep_connecting(&err) != 0) {
+		(void)report_line(sock, -1, &err);
 		_exit(0);
-	g->shared = shared;
-	g->sock = sock;
-	uni_gdb_link_init(&g->stub.link, fd);
-	/* An end that nobody holds looks like the one of a uniscope that was killed. */
-	if (qmp != NULL)
-		(void)fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	guard_guest(g);
-	uni_gdb_link_close(&g->stub.link);
-	if (qmp != NULL)
-		uni_gdb_switch_off(qmp, UINT64_MAX);
+	}
+	*g = (struct guardian){ .sock = sock, .addr = addr, .qmp = qmp, .shared = shared };
+	while (receive_byte(sock)) {
+		if (serve_line(g) && receive_byte(sock))
+			(void)report_line(sock, -1, &err);
+	}
 	_exit(0);
 }

@@ -10,28 +10,14 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/privilege.h"
 #include "backend/gdb/switch.h"
 #include "backend/listener.h"
+#include "backend/shared.h"
 #include "backend/vmm/proc.h"
 #include "backend/vmm/qmp.h"
 
 #define SWITCH_OFF_NS (10 * UNI_NSEC_PER_SEC)
-
-static const char keys[] = "unix tcp pid qmp mem";
-
-static int spec_pid(const struct uni_spec *spec, int *ret, struct uni_err *err)
-{
-	uint64_t pid;
-	int rc = uni_spec_get_u64(spec, "pid", &pid, err);
-
-	if (rc == -UNI_ENOENT)
-		return 0;
-	if (rc == 0 && (pid == 0 || pid > INT32_MAX))
-		rc = uni_err_set(err, UNI_EUSAGE, "target %s: no such pid", spec->text);
-	if (rc == 0)
-		*ret = (int)pid;
-	return rc;
-}
 
 static int spec_mem(const struct uni_spec *spec, enum uni_gdb_mem *ret, struct uni_err *err)
 {
@@ -55,64 +41,12 @@ static int spec_mem(const struct uni_spec *spec, enum uni_gdb_mem *ret, struct u
 		err, UNI_EUSAGE, "target %s: mem= is auto, process or packets", spec->text);
 }
 
-/* Finds the stub's address; or *monitor_ret is the path of the monitor that can switch one on. */
-static int find_stub(const struct uni_spec *spec, struct uni_net_addr *ret,
-	const char **monitor_ret, struct uni_err *err)
-{
-	const char *qmp = uni_spec_get(spec, "qmp");
-
-	*monitor_ret = NULL;
-	if (qmp == NULL || uni_spec_get(spec, "unix") != NULL || uni_spec_get(spec, "tcp") != NULL)
-		return uni_net_parse(spec, ret, err);
-	*monitor_ret = qmp;
-	if (qmp[0] != '/' && strchr(qmp, ':') != NULL)
-		return uni_err_set(err, UNI_ENOTSUP,
-			"%s: uniscope needs a monitor on a unix socket "
-			"(-qmp unix:PATH,server=on,wait=off); or type `gdbserver "
-			"tcp:127.0.0.1:1234` at this monitor, and take gdb:tcp=127.0.0.1:1234",
-			spec->text);
-	return uni_net_unix(spec, qmp, ret, err);
-}
-
-/* Finds the process that listens there, without connecting; all of it may stay unknown. */
-static int look_at_listener(const struct uni_spec *spec, const struct uni_net_addr *addr,
-	struct uni_target_info *ret, struct uni_err *err)
-{
-	struct uni_net_listener l = { 0 };
-	int pid = 0, rc = spec_pid(spec, &pid, err);
-
-	memset(ret, 0, sizeof(*ret));
-	if (rc != 0)
-		return rc;
-	if (pid == 0) {
-		uni_net_find_listener(addr, &l);
-		pid = l.local ? uni_net_socket_owner(l.inode) : 0;
-	}
-	if (pid != 0)
-		(void)uni_vmm_describe(pid, ret);
-	ret->pid = pid;
-	if (pid == 0 && uni_gdb_missing(addr)) {
-		ret->absent = true;
-		(void)snprintf(ret->note, sizeof(ret->note), "there is no %.200s", addr->text);
-	} else if (pid == 0 && l.local)
-		(void)snprintf(ret->note, sizeof(ret->note),
-			"this user may not look at the process behind it");
-	else if (pid == 0 && addr->nr != 0 && addr->at[0].sa.ss_family == AF_UNIX)
-		/* One of another network namespace may. */
-		(void)snprintf(ret->note, sizeof(ret->note),
-			"no process that can be seen listens at %.200s", addr->text);
-	return 0;
-}
-
 static int gdb_probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err)
 {
 	struct uni_net_addr addr;
 	const char *monitor;
-	int rc = uni_spec_check_keys(spec, keys, err);
 
-	if (rc == 0)
-		rc = find_stub(spec, &addr, &monitor, err);
-	return rc != 0 ? rc : look_at_listener(spec, &addr, ret, err);
+	return uni_gdb_look(spec, &addr, &monitor, ret, err);
 }
 
 /* The guardian resumed the guest because we gave no sign of life: forget our state. */
@@ -201,9 +135,13 @@ static void gdb_detach(struct uni_target *base)
 
 /* monitor: the path of the monitor that is asked for a stub, or NULL. */
 static int shake_hands(struct uni_gdb_target *t, const struct uni_net_addr *addr,
-	const char *monitor, const struct uni_arch *arch, bool want_phys, struct uni_err *err)
+	const char *monitor, const struct uni_attach_opts *opts, bool want_phys,
+	struct uni_err *err)
 {
-	int fd, rc = uni_gdb_guardian_start(&t->guardian, addr, monitor, &fd, err);
+	const struct uni_arch *arch = opts->arch;
+	void *kept = opts->shared != NULL ? opts->shared->gdb : NULL;
+	int fd, rc = kept != NULL ? uni_gdb_guardian_again(&t->guardian, kept, &fd, err)
+				  : uni_gdb_guardian_start(&t->guardian, addr, monitor, &fd, err);
 
 	if (rc != 0)
 		return rc;
@@ -212,7 +150,7 @@ static int shake_hands(struct uni_gdb_target *t, const struct uni_net_addr *addr
 		t->spare_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	}
 	(void)uni_gdb_guardian_lease(&t->guardian, UNI_GDB_LEASE_OP_MS);
-	if (t->info.pid == 0 && monitor == NULL)
+	if (t->info.pid == 0 && monitor == NULL && !uni_privilege_is_dropped())
 		t->info.pid = uni_gdb_peer_pid(fd);
 	if (atomic_load(&t->guardian.shared->told))
 		rc = uni_gdb_stub_open_told(&t->stub, fd, arch, want_phys,
@@ -235,17 +173,13 @@ static int open_target(struct uni_gdb_target *t, const struct uni_spec *spec,
 	struct uni_net_addr addr;
 	enum uni_gdb_mem how;
 	bool known;
-	int rc = uni_spec_check_keys(spec, keys, err);
+	int rc = uni_gdb_look(spec, &addr, &monitor, &t->info, err);
 
 	if (rc == 0)
 		rc = spec_mem(spec, &how, err);
-	if (rc == 0)
-		rc = find_stub(spec, &addr, &monitor, err);
-	if (rc == 0)
-		rc = look_at_listener(spec, &addr, &t->info, err);
 	known = t->info.pid != 0;
 	if (rc == 0)
-		rc = shake_hands(t, &addr, monitor, opts->arch, how != UNI_GDB_MEM_PROCESS, err);
+		rc = shake_hands(t, &addr, monitor, opts, how != UNI_GDB_MEM_PROCESS, err);
 	if (rc != 0)
 		return rc;
 	if (!known && t->info.pid != 0)
@@ -442,6 +376,7 @@ const struct uni_target_ops uni_target_gdb = {
 	.claims = gdb_claims,
 	.choose = gdb_choose,
 	.check_wish = gdb_check_wish,
+	.hand_line = uni_gdb_hand_line,
 	.probe = gdb_probe,
 	.attach = gdb_attach,
 	.caps = gdb_caps,

@@ -38,6 +38,15 @@ struct uni_gdb_target {
 int uni_gdb_begin(struct uni_gdb_target *t);
 void uni_gdb_end(struct uni_gdb_target *t);
 
+/*
+ * find.c. Checks the keys, and finds the stub, or the monitor that can switch one on, without
+ * connecting. In a process without rights it only describes the VMM that it may look at.
+ */
+int uni_gdb_look(const struct uni_spec *spec, struct uni_net_addr *addr_ret,
+	const char **monitor_ret, struct uni_target_info *ret, struct uni_err *err);
+int uni_gdb_hand_line(const struct uni_spec *spec, struct uni_target_shared *shared, int *pid_ret,
+	struct uni_err *err);
+
 /* write.c */
 int uni_gdb_write_text(struct uni_target *base, struct uni_patch_job *job);
 

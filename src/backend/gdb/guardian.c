@@ -3,6 +3,7 @@
 #include "backend/gdb/guardian.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -50,7 +51,7 @@ bool uni_gdb_guardian_alive(const struct uni_gdb_guardian *g)
 	       (errno == EAGAIN || errno == EINTR);
 }
 
-void uni_gdb_guardian_end(struct uni_gdb_guardian *g)
+static void end_guardian(struct uni_gdb_guardian *g)
 {
 	bool silent = g->shared != NULL && (atomic_load(&g->shared->flags) & UNI_GDB_F_SILENT) != 0;
 	uint64_t until = uni_now_ns() + (silent ? 0 : END_MS * UNI_NSEC_PER_MSEC);
@@ -64,6 +65,32 @@ void uni_gdb_guardian_end(struct uni_gdb_guardian *g)
 	if (g->shared != NULL)
 		(void)munmap(g->shared, sizeof(*g->shared));
 	g->shared = NULL;
+}
+
+/* Its answer: the connection has ended. A guardian that gives none is of no more use. */
+static void end_line(struct uni_gdb_guardian *kept)
+{
+	struct pollfd p = { .fd = kept->sock, .events = POLLIN };
+	bool silent = (atomic_load(&kept->shared->flags) & UNI_GDB_F_SILENT) != 0;
+	struct uni_err ignored;
+
+	if (!silent && send(kept->sock, "", 1, MSG_NOSIGNAL) == 1 && poll(&p, 1, END_MS) == 1 &&
+		recv(kept->sock, &ignored, sizeof(ignored), MSG_DONTWAIT) ==
+			(ssize_t)sizeof(ignored))
+		return;
+	(void)close(kept->sock);
+	kept->sock = -1;
+}
+
+void uni_gdb_guardian_end(struct uni_gdb_guardian *g)
+{
+	if (g->kept != NULL) {
+		if (g->kept->sock >= 0 && g->sock >= 0)
+			end_line(g->kept);
+		*g = (struct uni_gdb_guardian){ .sock = -1 };
+		return;
+	}
+	end_guardian(g);
 }
 
 /* Receives the child's report. Returns 0 and *fd_ret, or the reason of the failure. */
@@ -125,6 +152,39 @@ static int spawn_guardian(struct uni_gdb_guardian *g, const struct uni_net_addr 
 		err, UNI_EIO, "gdb: cannot start the guardian process: %s", strerror(errno));
 }
 
+static int ask_line(struct uni_gdb_guardian *g, int *fd_ret, struct uni_err *err)
+{
+	if (g->sock < 0 || send(g->sock, "", 1, MSG_NOSIGNAL) != 1)
+		return uni_err_set(err, UNI_EIO, "gdb: the guardian process ended unexpectedly");
+	return receive_line(g->sock, fd_ret, err);
+}
+
+int uni_gdb_guardian_keep(
+	struct uni_gdb_guardian *g, const struct uni_net_addr *addr, struct uni_err *err)
+{
+	int rc;
+
+	*g = (struct uni_gdb_guardian){ .sock = -1 };
+	rc = spawn_guardian(g, addr, NULL, err);
+	if (rc != 0)
+		uni_gdb_guardian_end(g);
+	return rc;
+}
+
+int uni_gdb_guardian_again(
+	struct uni_gdb_guardian *g, struct uni_gdb_guardian *kept, int *fd_ret, struct uni_err *err)
+{
+	int rc;
+
+	memset(kept->shared, 0, sizeof(*kept->shared));
+	rc = ask_line(kept, fd_ret, err);
+	if (rc != 0)
+		return rc;
+	*g = *kept;
+	g->kept = kept;
+	return 0;
+}
+
 int uni_gdb_guardian_start(struct uni_gdb_guardian *g, const struct uni_net_addr *addr,
 	const char *qmp, int *fd_ret, struct uni_err *err)
 {
@@ -133,7 +193,7 @@ int uni_gdb_guardian_start(struct uni_gdb_guardian *g, const struct uni_net_addr
 	*g = (struct uni_gdb_guardian){ .sock = -1 };
 	rc = spawn_guardian(g, addr, qmp, err);
 	if (rc == 0)
-		rc = receive_line(g->sock, fd_ret, err);
+		rc = ask_line(g, fd_ret, err);
 	if (rc != 0)
 		uni_gdb_guardian_end(g);
 	return rc;

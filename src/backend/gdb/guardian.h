@@ -12,6 +12,9 @@
  * processes in each pause. Only one of them uses the connection at a time. The profiler does while
  * it has a lease (from before a stop to after the resume), or while the guest runs. The guardian
  * does when the profiler is dead, or has let its lease expire (stopped by Ctrl-Z, for example).
+ *
+ * Its only right is to connect to each socket. It gives that up before it reads the first reply of
+ * a stub. Only one with a monitor keeps it, to switch the stub off later.
  */
 #ifndef UNI_BACKEND_GDB_GUARDIAN_H
 #define UNI_BACKEND_GDB_GUARDIAN_H
@@ -49,7 +52,18 @@ struct uni_gdb_guardian {
 	int sock; /* our end of the pair, -1 */
 	pid_t pid;
 	struct uni_gdb_shared *shared;
+	struct uni_gdb_guardian
+		*kept; /* this is a copy of it, for one connection; NULL: it is not */
 };
+
+/*
+ * Only forks. Then uni_gdb_guardian_again() connects, in a process without rights too, as often as
+ * the connection before has ended. `g` stays at its place until uni_gdb_guardian_end().
+ */
+int uni_gdb_guardian_keep(
+	struct uni_gdb_guardian *g, const struct uni_net_addr *addr, struct uni_err *err);
+int uni_gdb_guardian_again(struct uni_gdb_guardian *g, struct uni_gdb_guardian *kept, int *fd_ret,
+	struct uni_err *err);
 
 /*
  * Forks and connects; *fd_ret is our copy of the connection. With qmp, the path of QEMU's monitor,
@@ -76,7 +90,8 @@ bool uni_gdb_guardian_alive(const struct uni_gdb_guardian *g);
 
 /*
  * Ends the guardian. After UNI_GDB_F_FINISHED it just ends; otherwise it resumes the guest first.
- * With UNI_GDB_F_SILENT that may take any time, and we do not wait. Idempotent.
+ * With UNI_GDB_F_SILENT that may take any time, and we do not wait. Idempotent. A kept one has then
+ * done the same, and waits for uni_gdb_guardian_again().
  */
 void uni_gdb_guardian_end(struct uni_gdb_guardian *g);
 

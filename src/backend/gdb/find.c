@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Finds a stub and its VMM, for a process with rights; and keeps a way to them for one without. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/observer.h"
+#include "base/privilege.h"
+#include "backend/gdb/gdb.h"
+#include "backend/listener.h"
+#include "backend/shared.h"
+#include "backend/vmm/proc.h"
+
+static const char keys[] = "unix tcp pid qmp mem";
+
+static int spec_pid(const struct uni_spec *spec, int *ret, struct uni_err *err)
+{
+	uint64_t pid;
+	int rc = uni_spec_get_u64(spec, "pid", &pid, err);
+
+	if (rc == -UNI_ENOENT)
+		return 0;
+	if (rc == 0 && (pid == 0 || pid > INT32_MAX))
+		rc = uni_err_set(err, UNI_EUSAGE, "target %s: no such pid", spec->text);
+	if (rc == 0)
+		*ret = (int)pid;
+	return rc;
+}
+
+/* Finds the stub's address; or *monitor_ret is the path of the monitor that can switch one on. */
+static int find_stub(const struct uni_spec *spec, struct uni_net_addr *ret,
+	const char **monitor_ret, struct uni_err *err)
+{
+	const char *qmp = uni_spec_get(spec, "qmp");
+
+	*monitor_ret = NULL;
+	if (qmp == NULL || uni_spec_get(spec, "unix") != NULL || uni_spec_get(spec, "tcp") != NULL)
+		return uni_net_parse(spec, ret, err);
+	*monitor_ret = qmp;
+	if (qmp[0] != '/' && strchr(qmp, ':') != NULL)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"%s: uniscope needs a monitor on a unix socket "
+			"(-qmp unix:PATH,server=on,wait=off); or type `gdbserver "
+			"tcp:127.0.0.1:1234` at this monitor, and take gdb:tcp=127.0.0.1:1234",
+			spec->text);
+	return uni_net_unix(spec, qmp, ret, err);
+}
+
+/* Finds the process that listens there, without connecting; all of it may stay unknown. */
+static int look_at_listener(const struct uni_spec *spec, const struct uni_net_addr *addr,
+	struct uni_target_info *ret, struct uni_err *err)
+{
+	struct uni_net_listener l = { 0 };
+	int pid = 0, rc = spec_pid(spec, &pid, err);
+
+	memset(ret, 0, sizeof(*ret));
+	if (rc != 0)
+		return rc;
+	if (pid == 0) {
+		uni_net_find_listener(addr, &l);
+		pid = l.local ? uni_net_socket_owner(l.inode) : 0;
+	}
+	if (pid != 0)
+		(void)uni_vmm_describe(pid, ret);
+	ret->pid = pid;
+	if (pid == 0 && uni_gdb_missing(addr)) {
+		ret->absent = true;
+		(void)snprintf(ret->note, sizeof(ret->note), "there is no %.200s", addr->text);
+	} else if (pid == 0 && l.local)
+		(void)snprintf(ret->note, sizeof(ret->note),
+			"this user may not look at the process behind it");
+	else if (pid == 0 && addr->nr != 0 && addr->at[0].sa.ss_family == AF_UNIX)
+		/* One of another network namespace may. */
+		(void)snprintf(ret->note, sizeof(ret->note),
+			"no process that can be seen listens at %.200s", addr->text);
+	return 0;
+}
+
+/* A process that gave up its rights has found out before which process it may look at. */
+int uni_gdb_look(const struct uni_spec *spec, struct uni_net_addr *addr_ret,
+	const char **monitor_ret, struct uni_target_info *ret, struct uni_err *err)
+{
+	int rc = uni_spec_check_keys(spec, keys, err);
+
+	if (rc == 0 && uni_privilege_is_dropped()) {
+		memset(ret, 0, sizeof(*ret));
+		*monitor_ret = NULL;
+		ret->pid = uni_observer_pid();
+		if (ret->pid != 0)
+			(void)uni_vmm_describe(ret->pid, ret);
+		return 0;
+	}
+	if (rc == 0)
+		rc = find_stub(spec, addr_ret, monitor_ret, err);
+	return rc != 0 ? rc : look_at_listener(spec, addr_ret, ret, err);
+}
+
+static void free_kept(void *guardian)
+{
+	uni_gdb_guardian_end(guardian);
+	free(guardian);
+}
+
+/* One that a monitor switches on is switched off by this process, if its guardian is killed. */
+int uni_gdb_hand_line(const struct uni_spec *spec, struct uni_target_shared *shared, int *pid_ret,
+	struct uni_err *err)
+{
+	struct uni_gdb_guardian *g = calloc(1, sizeof(*g));
+	struct uni_net_addr *addr = calloc(1, sizeof(*addr));
+	struct uni_target_info *info = calloc(1, sizeof(*info));
+	const char *monitor = NULL;
+	int rc = g == NULL || addr == NULL || info == NULL
+			 ? uni_err_nomem(err)
+			 : uni_gdb_look(spec, addr, &monitor, info, err);
+
+	if (rc == 0 && (info->absent || uni_spec_get(spec, "qmp") != NULL ||
+			       (info->note[0] != '\0' && !uni_privilege_has())))
+		rc = uni_err_set(
+			err, UNI_ENOTSUP, "%s is not reached without a monitor", spec->text);
+	if (rc == 0)
+		rc = uni_gdb_guardian_keep(g, addr, err);
+	if (rc == 0) {
+		*pid_ret = info->pid;
+		shared->gdb = uni_take(g);
+		shared->gdb_free = free_kept;
+	}
+	free(info);
+	free(addr);
+	free(g);
+	return rc;
+}
