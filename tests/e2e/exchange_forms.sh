@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# exchange_forms.sh UNISCOPE SRCROOT MKSESSION MKTRACE: exports of two profiles that are compared, of everything at once, and of
-# samples and calls together; tables of functions; a flame graph's files and orders. TAP.
+# exchange_forms.sh UNISCOPE SRCROOT MKSESSION MKTRACE
+# Exports of two profiles that are compared, of everything at once, and of samples and calls together. Tables of functions.
+# Files and orders of a flame graph. TAP.
 set -u
 U=$(realpath "$1") SRC=$2 MKSESSION=$(realpath "$3") MKTRACE=$(realpath "$4")
 T=$(mktemp -d)
