@@ -77,6 +77,9 @@ static int look_at_listener(const struct uni_spec *spec, const struct uni_net_ad
 	return 0;
 }
 
+/* Found out before the rights went: why no process is known. */
+static char note_before[sizeof(((struct uni_target_info *)NULL)->note)];
+
 /* A process that gave up its rights has found out before which process it may look at. */
 int uni_gdb_look(const struct uni_spec *spec, struct uni_net_addr *addr_ret,
 	const char **monitor_ret, struct uni_target_info *ret, struct uni_err *err)
@@ -87,6 +90,7 @@ int uni_gdb_look(const struct uni_spec *spec, struct uni_net_addr *addr_ret,
 		memset(ret, 0, sizeof(*ret));
 		*monitor_ret = NULL;
 		ret->pid = uni_observer_pid();
+		memcpy(ret->note, note_before, sizeof(note_before));
 		if (ret->pid != 0)
 			(void)uni_vmm_describe(ret->pid, ret);
 		return 0;
@@ -122,6 +126,7 @@ int uni_gdb_hand_line(const struct uni_spec *spec, struct uni_target_shared *sha
 		rc = uni_gdb_guardian_keep(g, addr, err);
 	if (rc == 0) {
 		*pid_ret = info->pid;
+		memcpy(note_before, info->note, sizeof(note_before));
 		shared->gdb = uni_take(g);
 		shared->gdb_free = free_kept;
 	}
