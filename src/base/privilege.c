@@ -42,7 +42,7 @@ bool uni_privilege_is_dropped(void)
 }
 
 /* Either right is enough to read. */
-static uint64_t reading(void)
+static uint64_t reading_caps(void)
 {
 	uint64_t read = BIT(CAP_DAC_READ_SEARCH), permitted = 0, effective;
 
@@ -52,7 +52,7 @@ static uint64_t reading(void)
 
 static uint64_t observers_caps(void)
 {
-	return OBSERVERS | observers_more | reading();
+	return OBSERVERS | observers_more | reading_caps();
 }
 
 uid_t uni_privilege_own_user(void)
@@ -131,7 +131,7 @@ int uni_privilege_drop_beside(int pid, struct uni_err *err)
 	/* It stops nothing, but hurries on behalf of the command. */
 	if (rc == 0 && pid != 0)
 		rc = uni_observer_begin(
-			pid, true, BIT(CAP_SYS_PTRACE) | BIT(CAP_SYS_NICE) | reading(), err);
+			pid, true, BIT(CAP_SYS_PTRACE) | BIT(CAP_SYS_NICE) | reading_caps(), err);
 	return rc == 0 ? drop_rights(root, UNI_CONFINED_WATCHER, err) : rc;
 }
 

@@ -38,8 +38,8 @@ int uni_privilege_drop_beside(int pid, struct uni_err *err);
 bool uni_privilege_is_dropped(void); /* by one of these */
 
 /*
- * For a child that stays: it keeps the right to connect to each socket, until uni_caps_give_up(). If
- * root called us, it becomes a user of its own.
+ * For a child that stays: it keeps the right to connect to each socket, until uni_caps_give_up().
+ * If root called us, it becomes a user of its own.
  */
 int uni_privilege_keep_connecting(struct uni_err *err);
 
