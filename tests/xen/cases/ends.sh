@@ -7,7 +7,7 @@
 recording() { # WHAT GUEST-OPTION...: a guest, and a recording that has begun; $pid. Then its app.
 	name=$CASE-$1 session=$T/$1.uniscope
 	shift
-	rm -f "/mnt/log/console/guest-$name.log"
+	rm -rf "/mnt/log/console/guest-$name.log" "$session"
 	dom=$(guest -n "$name" "$@" wait=1) && said "$name" '^lab: waiting' 60 || return
 	uniscope record "xen:dom=$name" -F 50 -d 200 -o "$session" --overwrite >"$T/said" 2>&1 &
 	pid=$!
