@@ -190,7 +190,9 @@ __asm__(".pushsection .text\n"
 	".globl syscall_enter\n"
 	".type syscall_enter, @function\n"
 	"syscall_enter:\n"
+	"	.cfi_startproc\n"
 	"	ret\n"
+	"	.cfi_endproc\n"
 	".size syscall_enter, . - syscall_enter\n"
 	".popsection");
 
