@@ -59,7 +59,7 @@ int uni_exact_record(int pid, const char *counts, const char *symbols, const cha
 	if (!own.quiet)
 		uni_note(
 			"the QEMU of %s counts every instruction with our plugin: these counts are "
-			"recorded, and no samples (--method pause takes some)",
+			"recorded, and no samples (-F or --method pause takes some)",
 			target);
 	return uni_exact_read(&args, counts, err);
 }

@@ -12,6 +12,7 @@
 
 struct uni_record_args {
 	double frequency;
+	bool frequency_given;
 	double duration;
 	bool duration_given;
 	char *const *command; /* that runs meanwhile, and ends the recording; NULL: none */
@@ -51,7 +52,7 @@ struct uni_record_args {
 /* Option entries for the fields above; `a` is a struct uni_record_args. */
 #define UNI_RECORD_OPTIONS(a)                                                                      \
 	{ 'F', "frequency", UNI_OPT_DOUBLE, &(a).frequency, "HZ",                                  \
-		"samples per second of each vCPU (default 99)", NULL, NULL },                      \
+		"samples per second of each vCPU (default 99)", NULL, &(a).frequency_given },      \
 		{ 'd', "duration", UNI_OPT_DOUBLE, &(a).duration, "SECONDS",                       \
 			"how long; 0 records until Ctrl-C (default 10)", NULL,                     \
 			&(a).duration_given, 'T', "time" },                                        \

@@ -148,8 +148,9 @@ static int open_guests(
 static bool may_be_exact(const struct uni_cmd_ctx *ctx)
 {
 	return ctx->nr_operands == 1 && !o.all && !o.follow && o.rec.method == NULL &&
-	       o.rec.command == NULL && o.rec.exits == NULL && !o.rec.threads && !o.rec.no_pause &&
-	       o.rec.watch.items.nr == 0 && o.rec.save_replay == NULL && !o.rec.aggregate;
+	       !o.rec.frequency_given && o.rec.command == NULL && o.rec.exits == NULL &&
+	       !o.rec.threads && !o.rec.no_pause && o.rec.watch.items.nr == 0 &&
+	       o.rec.save_replay == NULL && !o.rec.aggregate;
 }
 
 static int run_record(const struct uni_cmd_ctx *ctx, struct uni_err *err)

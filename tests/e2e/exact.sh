@@ -216,7 +216,9 @@ recorded_meanwhile() {
 		"$U" record "gdb:unix=$T/rec.gdb" -q -d 0.2 -o "$T/rec.gdb.uniscope" 2>>"$T/err" &&
 		[ -e "$T/rec.gdb.uniscope/guest-0/exact" ] &&
 		"$U" record running -q --method pause -e "$elf" -d 0.2 -o "$T/rec.pause.uniscope" 2>>"$T/err" &&
-		[ -d "$T/rec.pause.uniscope" ] && [ ! -e "$T/rec.pause.uniscope/guest-0/exact" ]
+		[ -d "$T/rec.pause.uniscope" ] && [ ! -e "$T/rec.pause.uniscope/guest-0/exact" ] &&
+		"$U" record running -q -F 49 -e "$elf" -d 0.2 -o "$T/rec.rate.uniscope" 2>>"$T/err" &&
+		[ -d "$T/rec.rate.uniscope" ] && [ ! -e "$T/rec.rate.uniscope/guest-0/exact" ]
 	status=$?
 	kill $boot
 	wait $boot
