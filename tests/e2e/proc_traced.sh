@@ -32,17 +32,21 @@ traced() { # ROUNDS [PROGRAM [CALLS-A-SECOND]]
 	return 1
 }
 
-# Every call that the process counted, with what its functions take and return.
-calls() {
-	traced 50 || return 1
-	timeout 60 "$U" trace record "proc:pid=$pid" -q -d 0 --args 'work_*' -o "$T/c.uniscope" --overwrite \
-		2>"$T/said" &
+# A recording in the background, its pid in $tracer. The process goes on when its code is patched.
+recorded() { # OPTION...
+	timeout 60 "$U" trace record "proc:pid=$pid" -q -d 0 "$@" -o "$T/c.uniscope" --overwrite 2>"$T/said" &
 	tracer=$!
 	for _ in $(seq 600); do
 		code && ! cmp -s "$T/code" "$T/plain" && break
 		sleep 0.1
 	done
 	echo >&9
+}
+
+# Every call that the process counted, with what its functions take and return.
+calls() {
+	traced 50 || return 1
+	recorded --args 'work_*'
 	for _ in $(seq 600); do
 		grep -q '^done' "$T/out" && break
 		sleep 0.1
@@ -57,14 +61,7 @@ calls() {
 # The session has them although no sub-buffer ever is full, and in the end each of them once.
 few() {
 	traced 12 proctraced 1000 || return 1
-	timeout 60 "$U" trace record "proc:pid=$pid" -q -d 0 --filter 'work_*' -o "$T/c.uniscope" --overwrite \
-		2>"$T/said" &
-	tracer=$!
-	for _ in $(seq 600); do
-		code && ! cmp -s "$T/code" "$T/plain" && break
-		sleep 0.1
-	done
-	echo >&9
+	recorded --filter 'work_*'
 	early=
 	for _ in $(seq 300); do
 		early=$("$U" trace report --json "$T/c.uniscope" 2>/dev/null | grep -c '"function": "work_')
