@@ -432,19 +432,22 @@ static int follow_qemu(struct run *run, struct uni_err *err)
 	return rc;
 }
 
-/* A reader that follows QEMU may come before it. */
-static bool is_missing(const struct run *run, int rc)
+/* A reader that follows QEMU may come before it: the file may not be there yet. */
+static bool may_come(const struct run *run)
 {
-	return rc != 0 && run->args->follow && access(run->counts, F_OK) != 0;
+	return run->args->follow && (run->args->pid == 0 || !uni_process_is_ending(run->args->pid));
 }
 
 /* QEMU may be writing: what does not fit together now will a moment later. */
-static int take_counts(const struct run *run, struct uni_exact **ret, struct uni_err *err)
+static int take_counts(
+	const struct run *run, bool first, struct uni_exact **ret, struct uni_err *err)
 {
 	const struct timespec nap = uni_ns_timespec(TRY_NS);
 	int rc = uni_exact_take(run->counts, ret, err);
 
-	for (int i = 1; is_missing(run, rc) || (rc == -UNI_EFORMAT && i < TRIES); i++) {
+	for (int i = 1;
+		(rc == -UNI_ENOENT && first && may_come(run)) || (rc == -UNI_EFORMAT && i < TRIES);
+		i++) {
 		(void)nanosleep(&nap, NULL);
 		*err = (struct uni_err){ 0 };
 		rc = uni_exact_take(run->counts, ret, err);
@@ -462,7 +465,7 @@ int uni_exact_read(const struct uni_exact_args *args, const char *counts, struct
 	if (rc == 0)
 		rc = load_image(&run, err);
 	if (rc == 0)
-		rc = take_counts(&run, &e, err);
+		rc = take_counts(&run, true, &e, err);
 	if (rc == 0)
 		own.mode = uni_exact_mode(e);
 	if (rc == 0 && own.mode == UNI_EXACT_TRACE)
@@ -472,7 +475,7 @@ int uni_exact_read(const struct uni_exact_args *args, const char *counts, struct
 		uni_exact_destroy(e);
 		e = NULL;
 		if (rc == 0)
-			rc = take_counts(&run, &e, err);
+			rc = take_counts(&run, false, &e, err);
 	}
 	if (rc == 0) {
 		(void)snprintf(run.end, sizeof(run.end), "%s",

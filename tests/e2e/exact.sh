@@ -201,6 +201,27 @@ recorded() { # MODE TARGET OPTION-OF-QEMU...
 	"$U" report --no-inline --json "$T/rec.uniscope" >"$T/rec.json" && judge known "$T/rec.json" "$T/rec.console.log"
 }
 
+# Bit 1 of the mask: SIGINT. The recorder catches it once it has read the counts.
+catches_int() {
+	grep -q '^SigCgt:.*[2367abef]$' "/proc/$recorder/status"
+}
+
+recorder_ended() {
+	! grep -q '^State:.[^ZX]' "/proc/$recorder/status" 2>/dev/null
+}
+
+# Somebody removes the file of the counts: nobody will write it again.
+counts_go() {
+	"$U" record running -q -d 0 -o "$T/rec.gone.uniscope" >"$T/err" 2>&1 &
+	recorder=$!
+	wait_for 60 catches_int && rm "$T/rec.counts" && kill -INT $recorder && wait_for 60 recorder_ended || {
+		kill -9 $recorder
+		return 1
+	}
+	wait $recorder
+	refused $? "$T/err" 1 'rec.counts: No such file' && [ ! -e "$T/rec.gone.uniscope" ]
+}
+
 # While it runs, and as samples if that is asked for.
 recorded_meanwhile() {
 	elf=$BUILD/lab/shares-gcc-nofp.elf
@@ -218,7 +239,8 @@ recorded_meanwhile() {
 		"$U" record running -q --method pause -e "$elf" -d 0.2 -o "$T/rec.pause.uniscope" 2>>"$T/err" &&
 		[ -d "$T/rec.pause.uniscope" ] && [ ! -e "$T/rec.pause.uniscope/guest-0/exact" ] &&
 		"$U" record running -q -F 49 -e "$elf" -d 0.2 -o "$T/rec.rate.uniscope" 2>>"$T/err" &&
-		[ -d "$T/rec.rate.uniscope" ] && [ ! -e "$T/rec.rate.uniscope/guest-0/exact" ]
+		[ -d "$T/rec.rate.uniscope" ] && [ ! -e "$T/rec.rate.uniscope/guest-0/exact" ] &&
+		counts_go
 	status=$?
 	kill $boot
 	wait $boot
