@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/text.h"
 #include "app/quality.h"
 #include "app/signals.h"
@@ -142,14 +143,21 @@ bool uni_follow_again(struct uni_follow *f, const struct uni_guest *before, uint
 		uni_note("the VMM of %s, pid %d, has ended: waiting for its next one",
 			f->how.target, before->info.pid);
 	(void)snprintf(method, sizeof(method), "%s", method_of(before));
-	if (!wait_for_it(f, &g))
-		return false;
-	if (!is_same(f, before, g, &why)) {
+	while (wait_for_it(f, &g) && !is_same(f, before, g, &why)) {
+		bool ends = g->info.pid > 0 && uni_process_is_ending(g->info.pid);
+
+		if (ends) { /* Its memory went first: its image is not known. */
+			drop_guest(g);
+			g = NULL;
+			continue;
+		}
 		uni_note("%s is there again, pid %d, but is not recorded further: %s",
 			f->how.target, g->info.pid, why);
 		drop_guest(g);
 		return false;
 	}
+	if (g == NULL)
+		return false;
 	add_gap(f, method, g, gone_ns);
 	drop_guest(f->now);
 	f->now = g;
