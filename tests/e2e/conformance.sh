@@ -63,13 +63,19 @@ skip()
 	echo "ok $n - $1 # SKIP $2"
 }
 
-# run WHAT OPTIONS... TARGET
+# run WHAT OPTIONS... TARGET: a guest that runs offers all that the suite looks at, but for what $without matches
+without='no guest'
 run()
 {
 	what=$1
 	shift
 	timeout 120 "$suite" --image "$image" --vmm "$vm" "$@" >"$T/log" 2>&1
-	result $? "$what"
+	status=$?
+	[ $status -ne 0 ] || ! grep '# SKIP' "$T/log" | grep -qv "$without" || {
+		sed -i 's/^ok\(.* # \)SKIP/left out: \1/' "$T/log"
+		status=1
+	}
+	result $status "$what"
 }
 
 unix="unix:$T/g,server=on,wait=off"
@@ -90,7 +96,14 @@ whole()
 case_gdb_unix() { whole "gdb:unix, $1" "$1" "$unix" "gdb:unix=$T/g"; }
 case_gdb_tcp() { whole "gdb:tcp, $1" "$1" "tcp:127.0.0.1:$port" "gdb:tcp=127.0.0.1:$port"; }
 case_gdb_packets() { whole "gdb:, memory by packets, $1" "$1" "$unix" "gdb:unix=$T/g,mem=packets"; }
-case_kvm() { whole "kvm:, $1" "$1" none "kvm:pid=@PID@"; }
+
+# The host's kernel lets a VMM go when its tracer dies: there is no guardian.
+case_kvm()
+{
+	without='of the guardian\|stopped in a hold'
+	whole "kvm:, $1" "$1" none "kvm:pid=@PID@"
+	without='no guest'
+}
 
 case_gdb_operator()
 {
