@@ -60,6 +60,11 @@ static int collect_exit(void *ctx, const struct uni_stream_exit *e, uint32_t nod
 	return collect_node(ctx, node, (double)e->weight, e->t_ns);
 }
 
+static int collect_imported(void *ctx, uint32_t node, double value, uint64_t t_ns)
+{
+	return collect_node(ctx, node, value, t_ns);
+}
+
 static int collect_call(void *ctx, const struct uni_call_event *e, uint32_t node)
 {
 	struct collecting *c = ctx;
@@ -146,6 +151,9 @@ static int read_work(const struct uni_source_args *args, const struct uni_diff_p
 	return rc;
 }
 
+#define PERIOD_MIN  1e4 /* ns: 100 kHz */
+#define SAMPLES_MAX 1e8 /* at 1 kHz, more than a day */
+
 static double gcd_of(double a, double b)
 {
 	while (b != 0) {
@@ -159,21 +167,23 @@ static double gcd_of(double a, double b)
 
 /*
  * The number of samples behind values without times. Values in nanoseconds are multiples of the
- * period of the profiler. 0: there is no such period.
+ * period of the profiler. 0: there is no such period. Files without a unit, such as folded stacks,
+ * may hold samples or nanoseconds: a large period, or a sum that no recording has, tells.
  */
 static double count_samples(const struct uni_profile *p)
 {
+	bool unit = strcmp(uni_profile_unit(p), "samples") != 0;
 	double period = 0, sum = uni_profile_total(p);
 
-	if (strcmp(uni_profile_unit(p), "samples") == 0)
-		return sum;
 	for (size_t i = 0; i < uni_profile_nr_nodes(p); i++) {
 		double self = uni_profile_node(p, (uint32_t)i)->self;
 
 		if (self != floor(self) || fabs(self) > 0x1p53)
-			return 0;
+			return unit ? 0 : sum;
 		period = gcd_of(fabs(self), period);
 	}
+	if (!unit && period < PERIOD_MIN)
+		return sum < SAMPLES_MAX ? sum : 0;
 	/* With one stack or none, any number would be the period. */
 	return period > 1 && uni_profile_nr_nodes(p) > 2 && sum / period > 1 ? sum / period : 0;
 }
@@ -240,13 +250,31 @@ bool uni_diff_run_work(const char *path, struct uni_record_work *ret)
 	return ret->command[0] != '\0';
 }
 
+static int compare_times(const void *a, const void *b)
+{
+	uint64_t x = ((const struct uni_diff_entry *)a)->t_ns;
+	uint64_t y = ((const struct uni_diff_entry *)b)->t_ns;
+
+	return (x > y) - (x < y);
+}
+
+/* perf sorts by time, but for what is joined from several files. False: not all have a time. */
+static bool sort_imported(struct uni_diff_read *r)
+{
+	if (r->s.rec != NULL || r->entries.nr == 0 || r->entries.nr != r->s.stats.stacks)
+		return false;
+	qsort(r->entries.v, r->entries.nr, sizeof(r->entries.v[0]), compare_times);
+	return true;
+}
+
 static int read_values(const struct uni_source_args *args, const struct uni_diff_of *of,
 	const struct uni_diff_per *per, struct uni_diff_read *r, struct uni_err *err)
 {
 	struct collecting c = { .r = r, .to_ns = UINT64_MAX };
-	const struct uni_build_watch watch = {
-		.ctx = &c, .sample = collect_sample, .exit = collect_exit
-	};
+	const struct uni_build_watch watch = { .ctx = &c,
+		.sample = collect_sample,
+		.exit = collect_exit,
+		.imported = collect_imported };
 	struct uni_source_args samples = *args;
 	struct uni_record_work work;
 	bool timed;
@@ -263,7 +291,8 @@ static int read_values(const struct uni_source_args *args, const struct uni_diff
 		rc = read_calls(args, of->calls, r, &r->calls, err);
 	if (rc != 0)
 		return rc;
-	timed = r->calls != NULL || (r->s.rec != NULL && !uni_recording_meta(r->s.rec)->aggregate);
+	timed = r->calls != NULL ||
+		(r->s.rec != NULL && !uni_recording_meta(r->s.rec)->aggregate) || sort_imported(r);
 	r->run.p = r->calls != NULL ? r->calls : r->s.profile;
 	if (timed) {
 		r->run.entry = r->entries.v;

@@ -318,9 +318,10 @@ static int choose_importer(const struct uni_source_args *args, struct uni_input 
 static int read_import(const struct uni_source_args *args, const struct uni_input *in,
 	struct uni_source *s, struct uni_err *err)
 {
-	const struct uni_import_opts opts = {
-		.symtab = s->symtab, .diff = args->diff, .mangled = args->build.naming.mangled
-	};
+	const struct uni_import_opts opts = { .symtab = s->symtab,
+		.diff = args->diff,
+		.mangled = args->build.naming.mangled,
+		.watch = args->build.watch };
 	const struct uni_importer *i = s->importer;
 	int rc;
 

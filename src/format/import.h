@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "obj/usym.h"
+#include "profile/build.h"
 #include "profile/profile.h"
 
 #define UNI_IMPORT_DEPTH 4096 /* frames kept of one stack, then [deeper] or [truncated] */
@@ -34,6 +35,7 @@ struct uni_import_opts {
 	bool diff;    /* folded: the last two numbers are two columns; else only one is */
 	bool mangled; /* names from symtab as the linker has them */
 	bool reverse; /* frames of each stack leaf first */
+	const struct uni_build_watch *watch; /* NULL: none */
 };
 
 enum uni_importer_gives {

@@ -34,6 +34,8 @@ struct uni_build_watch {
 	void *ctx;
 	int (*sample)(void *ctx, const struct uni_sample *s, uint32_t node);
 	int (*exit)(void *ctx, const struct uni_stream_exit *e, uint32_t node);
+	/* For an import whose samples have times: t_ns counts from any instant. */
+	int (*imported)(void *ctx, uint32_t node, double value, uint64_t t_ns);
 };
 
 struct uni_build_opts {

@@ -45,6 +45,31 @@ check 'few samples cannot tell, and it says how many would' gives 3 '^cannot tel
 check 'samples without times: it says that they count as independent' gives 0 'taken as independent' old same
 check 'three runs of each side are compared as runs' gives 0 'after .*, 3 runs' old same old -- old same same
 check 'two are not' sh -c '"$1" diff old same -- old same | grep -q "taken as independent"' sh "$U"
+# The program is in a or in b for half a second, ten times; only its times tell that these are ten and not 5,000.
+phases() { # NAME PHASES [joined]
+	python3 - "$2" "${3-}" >"$1" <<'P'
+import sys
+lines = [(i / 1000, name) for i, name in enumerate(name for name in sys.argv[1] for _ in range(500))]
+lines.append((len(lines) / 1000, "end"))
+if sys.argv[2] == "joined":
+    lines = lines[1::2] + lines[::2]
+for at, name in lines:
+    print(f"app  7/7  {1000 + at:.6f}:   1001001 cpu-clock:u: \n\t  401136 {name} (/app)\n\t  401200 main (/app)\n")
+P
+}
+for of in timed joined; do
+	phases p1.$of aabababbab $of
+	phases p3.$of aaaaaaabab $of
+done
+check 'perf script: its times make blocks' gives 3 'p3.timed: 5,001 samples.* 128 blocks of time' p1.timed p3.timed
+check 'nothing is sure of ten phases' grep -q '^cannot tell' out
+check 'two outputs joined are put in order' sh -c '"$1" diff --json p1.timed p3.timed >1; "$1" diff --json p1.joined p3.joined | sed s/joined/timed/g >2; cmp 1 2' sh "$U"
+# Stacks of nanoseconds, as our own export writes those of perf script.
+"$U" export -f folded -o n1.folded p1.timed 2>no
+check 'folded nanoseconds: a period is one sample' gives 0 'n1.folded: 5,001 samples' n1.folded n1.folded
+printf 'main;a 300000001\nmain;b 700000002\n' >huge1
+printf 'main;a 310000003\nmain;b 690000001\n' >huge2
+check 'nor are values that no number of samples has' gives 3 'not known' huge1 huge2
 # The same guest with other names of two functions, whose code is the same.
 renamed() {
 	tar xf "$SRC/tests/golden/recorded/recorded.tar.xz" demo.elf demo.replay &&

@@ -11,15 +11,19 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "format/stack.h"
 
-#define SNIFF_LINES 64
-#define EVENT_MAX   64
-#define SPLIT_TRIES 16 /* colons of a line behind which its frame may begin */
+#define SNIFF_LINES   64
+#define EVENT_MAX     64
+#define SECOND_DIGITS 10
+#define NO_TIME	      UINT64_MAX
+#define SPLIT_TRIES   16 /* colons of a line behind which its frame may begin */
 
 struct header {
 	struct uni_line comm, event;
+	uint64_t t_ns; /* NO_TIME: it has none */
 	double period;
 	bool has_period;
 };
@@ -100,6 +104,25 @@ static bool is_time(struct uni_line l)
 	return n != 0 && n < l.len && l.s[n] == '.' && n + 1 + count_digits(l, n + 1) == l.len;
 }
 
+/* "12345.678901:", with or without the colon: seconds, with as many digits as perf printed. */
+static uint64_t take_time(struct uni_line l)
+{
+	uint64_t s = 0, ns = 0, scale = UNI_NSEC_PER_SEC;
+	size_t n = count_digits(l, 0);
+
+	if (l.len != 0 && l.s[l.len - 1] == ':')
+		l.len--;
+	if (!is_time(l) || n > SECOND_DIGITS)
+		return NO_TIME;
+	for (size_t i = 0; i < n; i++)
+		s = s * 10 + (uint64_t)(l.s[i] - '0');
+	for (size_t i = n + 1; i < l.len && scale > 1; i++) {
+		scale /= 10;
+		ns += (uint64_t)(l.s[i] - '0') * scale;
+	}
+	return s * UNI_NSEC_PER_SEC + ns;
+}
+
 static bool ends_in_colon(struct uni_line l)
 {
 	return l.len != 0 && l.s[l.len - 1] == ':';
@@ -108,7 +131,7 @@ static bool ends_in_colon(struct uni_line l)
 /* "NAME PID/TID [CPU] TIME: PERIOD EVENT:", the last two as perf was asked for them */
 static bool parse_header(struct uni_line l, struct header *ret)
 {
-	struct header h = { .period = 1.0 };
+	struct header h = { .period = 1.0, .t_ns = NO_TIME };
 	struct uni_line word, rest = l;
 
 	if (l.len == 0 || is_blank(l.s[0]) || l.s[0] == '#' || !find_comm(l, &h.comm))
@@ -119,6 +142,7 @@ static bool parse_header(struct uni_line l, struct header *ret)
 	h.event.len--;
 	word = take_word(&rest);
 	if (is_time(h.event) && !ends_in_colon(word)) { /* -F without an event */
+		h.t_ns = take_time(h.event);
 		h.event.len = 0;
 		*ret = h;
 		return true;
@@ -133,8 +157,10 @@ static bool parse_header(struct uni_line l, struct header *ret)
 		/* Without an event the last word is the time. */
 		if (h.has_period || !is_digit(h.event.s[0]))
 			return false;
+		word = h.event;
 		h.event.len = 0;
 	}
+	h.t_ns = take_time(word);
 	*ret = h;
 	return true;
 }
@@ -259,7 +285,8 @@ struct reader {
 	struct uni_stack stack;
 	struct uni_import_stats stats;
 	char event[EVENT_MAX]; /* the first one */
-	uint64_t line;
+	const struct uni_build_watch *watch;
+	uint64_t line, t_ns;
 	double period;
 	uint32_t comm;
 	bool any, open, skip, cut, periods;
@@ -379,6 +406,7 @@ static void begin_sample(struct reader *r, const struct header *h)
 	r->open = true;
 	r->skip = strlen(r->event) != len || memcmp(r->event, h->event.s, len) != 0;
 	r->period = r->periods ? h->period : 1.0;
+	r->t_ns = h->t_ns;
 	r->comm = comm_frame(r, h->comm);
 	r->stats.left_out += r->skip;
 }
@@ -386,6 +414,7 @@ static void begin_sample(struct reader *r, const struct header *h)
 static int end_sample(struct reader *r)
 {
 	bool skip = r->skip || !r->open;
+	int rc;
 
 	r->open = false;
 	if (skip) {
@@ -398,7 +427,10 @@ static int end_sample(struct reader *r)
 	r->cut = false;
 	if (skip)
 		uni_stats_cut(&r->stats, r->stats.stacks);
-	return uni_stack_flush(&r->stack, skip, r->period, 0.0, &r->stats);
+	rc = uni_stack_flush(&r->stack, skip, r->period, 0.0, &r->stats);
+	if (rc != 0 || r->watch == NULL || r->watch->imported == NULL || r->t_ns == NO_TIME)
+		return rc;
+	return r->watch->imported(r->watch->ctx, uni_profile_last(r->stack.p), r->period, r->t_ns);
 }
 
 static int read_whole(struct reader *r, struct uni_line l)
@@ -442,7 +474,7 @@ static int read_line(struct reader *r, struct uni_line l)
 static int read_perf(const char *data, size_t size, const struct uni_import_opts *opts,
 	struct uni_profile *p, struct uni_import_stats *stats_ret, struct uni_err *err)
 {
-	struct reader r = { 0 };
+	struct reader r = { .watch = opts->watch };
 	struct uni_line l;
 	size_t pos = 0;
 	int rc = uni_stack_init(&r.stack, p) ? 0 : -UNI_ENOMEM;
