@@ -4,14 +4,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/caps.h"
 #include "base/door.h"
 #include "base/strbuf.h"
 
@@ -39,9 +42,11 @@ static void empty_folder(int dir_fd, unsigned depth)
 		(void)close(dir_fd);
 }
 
-/* The keeper: waits until the other end of the pipe is closed everywhere. */
+/* The keeper: waits until the other end of the pipe is closed everywhere. The folder may be another
+ * user's. */
 static _Noreturn void keep_until_closed(const char *path, int watch)
 {
+	const uint64_t caps = 1ull << CAP_DAC_OVERRIDE | 1ull << CAP_FOWNER;
 	sigset_t all;
 	int fd;
 	char c;
@@ -50,6 +55,8 @@ static _Noreturn void keep_until_closed(const char *path, int watch)
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	(void)setpgid(0, 0); /* SIGKILL, too */
+	(void)prctl(PR_SET_NAME, "uni-keeper");
+	(void)uni_caps_keep(caps, false, NULL);
 	/* Readers of our outputs must not wait for this process. */
 	for (int i = 0; i < 3; i++)
 		(void)close(i);
