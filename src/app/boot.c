@@ -89,8 +89,8 @@ int uni_boot_begin(struct uni_boot *b, struct uni_err *err)
 static const struct uni_segment *code_at(
 	const struct uni_boot *b, const struct uni_qmp_cpu *c, uint64_t *svma_ret)
 {
-	for (size_t i = 0; b->image != NULL && i < uni_image_nr_segments(b->image); i++) {
-		const struct uni_segment *s = uni_image_segment(b->image, i);
+	for (size_t i = 0; i < b->nr_segments; i++) {
+		const struct uni_segment *s = &b->segment[i];
 
 		*svma_ret = c->pc;
 		if (s->exec && uni_range_has(s->vaddr, s->mem_size, c->pc))
@@ -123,7 +123,7 @@ static void look_at_cpu(struct uni_boot *b)
 	b->cpu = now;
 	b->has_cpu = true;
 	b->nr_astray = uni_boot_is_astray(b) ? b->nr_astray + 1 : 0;
-	b->ran = b->ran || now.paging || b->image == NULL || code_at(b, &now, &svma) != NULL;
+	b->ran = b->ran || now.paging || b->nr_segments == 0 || code_at(b, &now, &svma) != NULL;
 }
 
 /* Nothing wakes it, or it goes round on the spot. */
@@ -231,8 +231,7 @@ bool uni_boot_ended(struct uni_boot *b)
 	int rc = uni_qmp_poll(b->q->qmp), status = 0;
 
 	follow_stops(b);
-	if (uni_child_ended(&b->q->pid, &status) ||
-		(rc == -UNI_EGONE && uni_child_ending(&b->q->pid, &status))) {
+	if (uni_qemu_ended(b->q, &status) || (rc == -UNI_EGONE && uni_qemu_ending(b->q, &status))) {
 		if (b->end == UNI_BOOT_GOES_ON)
 			end_now(b, UNI_BOOT_EXITED);
 		if (there)
@@ -335,7 +334,7 @@ static void tell_where(const struct uni_boot *b, char *ret, size_t cap)
 			ret, cap, " in %s: KVM has reset its vCPU, so where is not known", b->name);
 		return;
 	}
-	if (at[0] != '\0' && code_at(b, &b->cpu, &svma) != NULL)
+	if (at[0] != '\0' && b->image != NULL && code_at(b, &b->cpu, &svma) != NULL)
 		fn = uni_image_lookup(b->image, svma);
 	if (fn != NULL)
 		(void)snprintf(ret, cap, ",%s (%s+0x%" PRIx64 ")", at,
@@ -378,10 +377,12 @@ static const char *internal_cause(const struct uni_boot *b)
 	return "KVM gave up (internal error)";
 }
 
-void uni_boot_tell(const struct uni_boot *b, char *ret, size_t cap)
+void uni_boot_tell(struct uni_boot *b, char *ret, size_t cap)
 {
 	char after[32], where[256];
 
+	if (b->image == NULL && b->read_image != NULL)
+		b->read_image(b);
 	(void)snprintf(after, sizeof(after), " after %.2f s", (double)b->end_ns / 1e9);
 	tell_where(b, where, sizeof(where));
 	switch (b->end) {

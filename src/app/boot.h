@@ -24,8 +24,11 @@ enum uni_boot_end {
 
 struct uni_boot {
 	struct uni_qemu *q;
-	const struct uni_image *image; /* borrowed; NULL: not known */
-	const char *name;	       /* of the image's file */
+	const struct uni_image *image;	   /* borrowed, for names; NULL: not known (yet) */
+	const struct uni_segment *segment; /* the image's, borrowed */
+	size_t nr_segments;
+	void (*read_image)(struct uni_boot *b); /* sets image, if it is NULL; may be NULL */
+	const char *name;			/* of the image's file */
 	const char *console;
 	bool quiet;
 	bool ran; /* the guest has executed the image, as far as is known */
@@ -58,6 +61,6 @@ bool uni_boot_awake(const struct uni_boot *b);
 /* Has it ended before its image ran? False, too, if QEMU is gone and nothing tells. */
 bool uni_boot_never_ran(const struct uni_boot *b);
 /* How it ended, as one line that begins with "the guest" or with "KVM". */
-void uni_boot_tell(const struct uni_boot *b, char *ret, size_t cap);
+void uni_boot_tell(struct uni_boot *b, char *ret, size_t cap);
 
 #endif

@@ -16,8 +16,8 @@ bool uni_boot_has_written(const struct uni_boot *b)
 {
 	static uint8_t buf[BSS_BYTES];
 
-	for (size_t i = 0; b->image != NULL && i < uni_image_nr_segments(b->image); i++) {
-		const struct uni_segment *s = uni_image_segment(b->image, i);
+	for (size_t i = 0; i < b->nr_segments; i++) {
+		const struct uni_segment *s = &b->segment[i];
 		uint64_t bss = s->file_size + s->paddr, len, hva;
 
 		if (!s->write || s->mem_size <= s->file_size ||

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/door.h"
 #include "base/io.h"
 #include "base/outdir.h"
 #include "base/text.h"
@@ -206,7 +207,7 @@ void uni_child_end(pid_t *pid, const char *what)
 /* The end of what was written; its length, -1. */
 static ssize_t read_console(const char *console, char *buf, size_t cap)
 {
-	_cleanup_close_ int fd = open(console, O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int fd = uni_door_openat(AT_FDCWD, console, O_RDONLY | O_CLOEXEC, 0);
 	ssize_t len;
 
 	if (fd < 0)

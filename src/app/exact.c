@@ -178,6 +178,8 @@ static int boot_counted(struct run *run, const struct uni_qemu_args *args, struc
 	struct uni_qemu q;
 	struct uni_boot b = { .q = &q,
 		.image = run->image,
+		.segment = uni_image_segment(run->image, 0),
+		.nr_segments = uni_image_nr_segments(run->image),
 		.name = slash != NULL ? slash + 1 : args->image,
 		.console = args->console,
 		.quiet = run->args->rec->quiet };

@@ -16,11 +16,13 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "app/child.h"
 #include "backend/target.h"
 
 #define START_NS  (60 * UNI_NSEC_PER_SEC) /* a tenth of a second, where the host is not busy */
 #define ANSWER_MS 10000
+#define ENDING_NS (3 * UNI_NSEC_PER_SEC)
 
 static void sleep_for(uint64_t ns)
 {
@@ -393,6 +395,31 @@ int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *q, struct 
 	else
 		(void)snprintf(q->target, sizeof(q->target), "gdb:unix=%s/gdb.sock", q->dir);
 	return 0;
+}
+
+bool uni_qemu_ended(struct uni_qemu *q, int *status_ret)
+{
+	if (q->fate == NULL)
+		return uni_child_ended(&q->pid, status_ret);
+	if (q->pid > 0 && !q->fate->ended)
+		return false;
+	*status_ret = q->pid > 0 ? q->fate->status : 0;
+	q->pid = 0;
+	return true;
+}
+
+bool uni_qemu_ending(struct uni_qemu *q, int *status_ret)
+{
+	uint64_t until = uni_now_ns() + ENDING_NS;
+
+	if (q->fate == NULL)
+		return uni_child_ending(&q->pid, status_ret);
+	while (!uni_qemu_ended(q, status_ret)) {
+		if (!uni_process_is_ending(q->pid) || uni_now_ns() > until)
+			return false;
+		sleep_for(10 * UNI_NSEC_PER_MSEC);
+	}
+	return true;
 }
 
 void uni_qemu_stop(struct uni_qemu *q)

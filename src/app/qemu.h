@@ -30,6 +30,12 @@ struct uni_qemu_args {
 
 struct uni_qemu_kind;
 
+/* Told by the process that started it to another one, which cannot wait for it. */
+struct uni_qemu_fate {
+	_Atomic bool ended;
+	int status; /* its wait status then */
+};
+
 struct uni_qemu {
 	pid_t pid;
 	char dir[64];		 /* private folder with the sockets of gdb stub and monitor */
@@ -40,10 +46,14 @@ struct uni_qemu {
 	const char *accel_why;
 	const char *machine;
 	struct uni_qmp *qmp;
+	const struct uni_qemu_fate *fate; /* borrowed; NULL: this process started it */
 };
 
 /* On success the guest waits for uni_qmp_cont(). */
 int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *ret, struct uni_err *err);
+/* As uni_child_ended() and uni_child_ending(), in either process. */
+bool uni_qemu_ended(struct uni_qemu *q, int *status_ret);
+bool uni_qemu_ending(struct uni_qemu *q, int *status_ret);
 void uni_qemu_stop(struct uni_qemu *q); /* ends it and removes its folder; idempotent */
 
 /* The program that boots this host's own images, and the package that has it. */

@@ -44,11 +44,9 @@ bool uni_qemu_names_accel(char *const *extra)
 	return false;
 }
 
-bool uni_qemu_fits_microvm(const struct uni_image *image, char *const *extra)
+bool uni_qemu_fits_microvm(const struct uni_bootable *image, char *const *extra)
 {
-	unsigned machine = image != NULL ? uni_image_machine(image) : EM_NONE;
-
-	if ((machine != EM_X86_64 && machine != EM_386) || !uni_image_is_pvh(image))
+	if (!image->pvh)
 		return false;
 	for (; extra != NULL && *extra != NULL; extra++) {
 		bool is_device = strcmp(*extra, "-device") == 0;
@@ -69,10 +67,10 @@ static bool is_loaded_low(const struct uni_segment *s, uint64_t base)
 	       s->paddr >= base && s->paddr - base <= LOW_MEMORY - s->mem_size;
 }
 
-int uni_qemu_check_memory(const struct uni_image *image, const char *path, uint64_t mem_bytes,
+int uni_qemu_check_memory(const struct uni_bootable *image, const char *path, uint64_t mem_bytes,
 	char *const *extra, struct uni_err *err)
 {
-	unsigned machine = image != NULL ? uni_image_machine(image) : EM_NONE;
+	unsigned machine = image->machine;
 	uint64_t base = machine == EM_AARCH64 ? ARM_BASE : 0, end = 0;
 
 	if (machine != EM_X86_64 && machine != EM_386 && machine != EM_AARCH64)
@@ -81,8 +79,8 @@ int uni_qemu_check_memory(const struct uni_image *image, const char *path, uint6
 		if (strcmp(*extra, "-m") == 0) /* the last one wins */
 			return 0;
 	}
-	for (size_t i = 0; i < uni_image_nr_segments(image); i++) {
-		const struct uni_segment *s = uni_image_segment(image, i);
+	for (size_t i = 0; i < image->nr_segments; i++) {
+		const struct uni_segment *s = &image->segment[i];
 
 		if (is_loaded_low(s, base))
 			end = uni_max(end, s->paddr - base + s->mem_size);

@@ -4,18 +4,20 @@
 #define UNI_APP_QEMU_OPTIONS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-#include "obj/image.h"
+#include "app/bootable.h"
+#include "base/err.h"
 
 /* uniscope starts QEMU with -S, too, and lets it run at once. extra: up to a NULL; or NULL. */
 bool uni_qemu_wants_paused(char *const *extra);
 /* QEMU would take both that and ours, and the first one wins. */
 bool uni_qemu_names_accel(char *const *extra);
 /* microvm starts quickly, and has no PCI. Unknown options get the old machine. */
-bool uni_qemu_fits_microvm(const struct uni_image *image, char *const *extra);
+bool uni_qemu_fits_microvm(const struct uni_bootable *image, char *const *extra);
 /* Is the image within the memory that the guest is to have? Else -UNI_EUSAGE, and the size it
- * needs. image: NULL if it is no ELF file. */
-int uni_qemu_check_memory(const struct uni_image *image, const char *path, uint64_t mem_bytes,
+ * needs. */
+int uni_qemu_check_memory(const struct uni_bootable *image, const char *path, uint64_t mem_bytes,
 	char *const *extra, struct uni_err *err);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "app/bootable.h"
 #include "app/cmd.h"
 #include "app/images.h"
 #include "app/symbols.h"
@@ -262,18 +263,18 @@ static int boot_solo5(
 
 static int boot_image(const char *path, char **extra, struct uni_err *err)
 {
-	_cleanup_free_ struct uni_solo5 *notes = calloc(1, sizeof(*notes));
+	_cleanup_free_ struct uni_bootable *image = calloc(1, sizeof(*image));
 	int rc = check_run_options(err);
 
 	if (rc != 0)
 		return rc;
-	if (notes == NULL)
-		return uni_err_nomem(err);
-	/* QEMU reports errors in a file that is no ELF. */
-	if (o.disk == NULL && uni_solo5_read(path, notes, NULL) == 0 &&
-		(uni_tender_of(notes->binding) != NULL || notes->binding == UNI_SOLO5_XEN))
-		return boot_solo5(path, notes, extra, err);
-	return uni_run_qemu(&o, path, extra, err);
+	rc = image != NULL ? uni_bootable_read(path, image, err) : uni_err_nomem(err);
+	if (rc != 0)
+		return rc;
+	if (o.disk == NULL && (uni_tender_of(image->notes.binding) != NULL ||
+				      image->notes.binding == UNI_SOLO5_XEN))
+		return boot_solo5(path, &image->notes, extra, err);
+	return uni_run_qemu(&o, path, image, extra, err);
 }
 
 /* The first -e has the symbols of what is booted; the others are looked for in its memory. */

@@ -7,6 +7,8 @@
 #include "app/options.h"
 #include "app/record.h"
 
+struct uni_bootable;
+
 struct uni_run_options {
 	struct uni_record_args rec;
 	struct uni_opt_list images; /* -e: the booted one's symbols, then programs that it loads */
@@ -32,6 +34,7 @@ int uni_run_name_outputs(struct uni_run_options *o, const char *named, char **se
 	char **console_ret, struct uni_err *err);
 
 /* Boots an image or a disk under QEMU, and records it. extra: arguments for QEMU, or NULL. */
-int uni_run_qemu(struct uni_run_options *o, const char *path, char **extra, struct uni_err *err);
+int uni_run_qemu(struct uni_run_options *o, const char *path, const struct uni_bootable *image,
+	char **extra, struct uni_err *err);
 
 #endif

@@ -2,6 +2,7 @@
 /* `run` under QEMU: on another machine, or without KVM, where the first choice does not do. */
 #include "cli/run_options.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -9,8 +10,12 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/confine.h"
 #include "base/io.h"
+#include "base/privilege.h"
+#include "app/apart.h"
 #include "app/boot.h"
+#include "app/bootable.h"
 #include "app/child.h"
 #include "app/exact.h"
 #include "app/qemu.h"
@@ -22,6 +27,7 @@
 #include "app/symbols.h"
 #include "app/term.h"
 #include "backend/method.h"
+#include "backend/shared.h"
 
 #define FIRMWARE_S 600.0 /* before the image's first instruction */
 /* A kernel on a disk is at its load address first, and moves itself (Nanos) within this time. */
@@ -39,6 +45,17 @@ struct attempt {
 	struct uni_err first; /* not told yet: why it was tried once more */
 	bool without_kvm;     /* as KVM could not run it, for this reason: */
 	struct uni_err in_kvm;
+	const struct uni_bootable *image;
+	struct uni_image *names; /* owned; NULL: not read yet */
+	struct outcome *seen; /* by the process that records without rights; NULL: there is none */
+};
+
+/* All that this process has to know. It may be anything. */
+struct outcome {
+	struct uni_qemu_fate fate; /* this one is told */
+	enum uni_boot_end end;
+	unsigned nr_astray;
+	bool ran, watched;
 };
 
 /* Only the host's kernel, which samples guests of KVM, serves these options. */
@@ -95,26 +112,53 @@ static int judge_attempt(void *ctx, const struct uni_record_stats *st, struct un
 	return uni_err_set(err, UNI_EGONE, "%s, before it could be recorded", line);
 }
 
-static int record_it(struct attempt *a, struct uni_err *err)
+/* The guest runs, and nothing of its image was read by this process. */
+static int give_up_rights(
+	const struct attempt *a, const struct uni_attach_args *args, struct uni_err *err)
+{
+	_cleanup_free_ struct uni_spec *spec = calloc(1, sizeof(*spec));
+	int rc = spec != NULL ? uni_spec_parse(a->q.target, spec, err) : uni_err_nomem(err);
+
+	uni_confine_output(a->o->rec.output);
+	return rc == 0 && a->o->rec.save_replay == NULL && a->o->rec.watch.items.nr == 0
+		       ? uni_guest_give_up_rights(spec, args, err)
+		       : rc;
+}
+
+static int record_with(struct attempt *a, struct uni_target_shared *shared, struct uni_err *err)
 {
 	struct uni_attach_args args = uni_run_attach_args(a->o, a->args.image);
 	struct uni_guest g, *const one[] = { &g };
 	int rc;
 
 	args.target = a->q.target;
+	args.shared = shared;
 	args.settle_ns = a->o->disk != NULL ? SETTLE_NS : 0;
 	args.ended = has_ended;
 	args.ended_ctx = a;
-	rc = uni_guest_open(&g, &args, err);
+	rc = a->seen != NULL ? give_up_rights(a, &args, err) : 0;
+	if (rc == 0)
+		rc = uni_guest_open(&g, &args, err);
 	/* A guest that is stopped forever looks as if it ran there all the time. */
 	if (rc == 0 && has_ended(a)) {
 		uni_guest_close(&g);
 		return -UNI_EGONE;
 	}
 	if (rc == 0) {
+		a->boot.image = g.image;
 		rc = uni_record_guests(one, 1, &a->o->rec, NULL, err);
+		a->boot.image = NULL;
 		uni_guest_close(&g);
 	}
+	return rc;
+}
+
+static int record_it(struct attempt *a, struct uni_err *err)
+{
+	struct uni_target_shared *shared = uni_target_shared_create();
+	int rc = shared != NULL ? record_with(a, shared, err) : uni_err_nomem(err);
+
+	uni_target_shared_destroy(shared);
 	return rc;
 }
 
@@ -154,7 +198,73 @@ static int tell_end(struct attempt *a, int rc, struct uni_err *err)
 		rc == 0 ? UNI_SUMMARY_KEPT : ", before it could be recorded");
 }
 
-static int try_once(struct attempt *a, const struct uni_image *image, struct uni_err *err)
+/* For the name of the function in which it ended. */
+static void read_image(struct uni_boot *b)
+{
+	struct attempt *a = (struct attempt *)((char *)b - offsetof(struct attempt, boot));
+	struct uni_err ignored = { 0 };
+
+	if (a->names == NULL && (a->seen == NULL || uni_privilege_is_dropped() ||
+					uni_privilege_drop(&ignored) == 0))
+		(void)uni_image_load(a->args.image, &a->names, &ignored);
+	b->image = a->names;
+}
+
+static int boot_and_record(void *ctx, struct uni_err *err)
+{
+	struct attempt *a = ctx;
+	int rc;
+
+	if (a->seen != NULL)
+		a->q.fate = &a->seen->fate;
+	rc = uni_boot_begin(&a->boot, err);
+	if (rc == 0)
+		rc = uni_boot_wait(&a->boot,
+			(uint64_t)((a->o->wait != 0 ? a->o->wait : FIRMWARE_S) * 1e9), err);
+	if (rc == 0)
+		rc = tell_end(a, record_it(a, err), err);
+	if (a->seen != NULL) {
+		a->seen->end = a->boot.end;
+		a->seen->nr_astray = a->boot.nr_astray;
+		a->seen->ran = a->boot.ran;
+		a->seen->watched = a->boot.watched;
+	}
+	return rc;
+}
+
+static void look_after_qemu(void *ctx)
+{
+	struct attempt *a = ctx;
+
+	if (a->q.pid > 0 && uni_child_ended(&a->q.pid, &a->seen->fate.status))
+		a->seen->fate.ended = true;
+}
+
+/* With rights to lose, a process of its own boots and records. This one can still try again. */
+static int record_apart(struct attempt *a, struct uni_err *err)
+{
+	int rc;
+
+	if (!uni_privilege_has())
+		return boot_and_record(a, err);
+	a->seen = uni_apart_share(sizeof(*a->seen));
+	if (a->seen == NULL)
+		return uni_err_nomem(err);
+	rc = uni_apart_run(&(struct uni_apart){ .work = boot_and_record,
+				   .idle = look_after_qemu,
+				   .ctx = a,
+				   .what = "record the guest" },
+		err);
+	a->boot.end = a->seen->end;
+	a->boot.nr_astray = a->seen->nr_astray;
+	a->boot.ran = a->seen->ran;
+	a->boot.watched = a->seen->watched;
+	uni_apart_unshare(a->seen, sizeof(*a->seen));
+	a->seen = NULL;
+	return rc;
+}
+
+static int try_once(struct attempt *a, struct uni_err *err)
 {
 	const char *slash = strrchr(a->args.image, '/');
 	int rc = uni_qemu_start(&a->args, &a->q, err);
@@ -164,7 +274,9 @@ static int try_once(struct attempt *a, const struct uni_image *image, struct uni
 	if (rc != 0)
 		return rc;
 	a->boot = (struct uni_boot){ .q = &a->q,
-		.image = image,
+		.read_image = read_image,
+		.segment = a->image->segment,
+		.nr_segments = a->image->nr_segments,
 		.name = slash != NULL ? slash + 1 : a->args.image,
 		.console = a->args.console,
 		.quiet = a->o->rec.quiet };
@@ -172,13 +284,7 @@ static int try_once(struct attempt *a, const struct uni_image *image, struct uni
 		uni_note("booted %s under QEMU with %s (%s) on %s, console in %s",
 			a->o->disk != NULL ? a->o->disk : a->args.image, a->q.accel, a->q.accel_why,
 			a->q.machine, a->args.console);
-	rc = uni_boot_begin(&a->boot, err);
-	if (rc == 0)
-		rc = uni_boot_wait(&a->boot,
-			(uint64_t)((a->o->wait != 0 ? a->o->wait : FIRMWARE_S) * 1e9), err);
-	if (rc == 0)
-		rc = tell_end(a, record_it(a, err), err);
-	return rc;
+	return record_apart(a, err);
 }
 
 /* Is there another way to boot it, and is the failure not the image's own fault? Chooses it, with a
@@ -241,8 +347,7 @@ static int tell_no_tcg(const struct attempt *a, struct uni_err *err)
 		a->in_kvm.msg, own.msg);
 }
 
-static int boot_until_recorded(
-	struct attempt *a, const struct uni_image *image, struct uni_err *err)
+static int boot_until_recorded(struct attempt *a, struct uni_err *err)
 {
 	struct uni_signals signals;
 	int rc;
@@ -253,7 +358,7 @@ static int boot_until_recorded(
 	a->o->rec.ctx = a;
 	uni_signals_begin(&signals);
 	do {
-		rc = try_once(a, image, err);
+		rc = try_once(a, err);
 		uni_qemu_stop(&a->q);
 	} while (rc != 0 && uni_signals_go_on() && choose_next(a, err));
 	uni_signals_end(&signals);
@@ -263,8 +368,7 @@ static int boot_until_recorded(
 }
 
 /* `--exact` looks at no process. */
-static int boot_with(
-	struct attempt *a, const struct uni_image *image, char **extra, struct uni_err *err)
+static int boot_with(struct attempt *a, char **extra, struct uni_err *err)
 {
 	struct uni_run_options *o = a->o;
 	int rc;
@@ -286,16 +390,18 @@ static int boot_with(
 		return rc;
 	take_machine(o, extra);
 	a->args.machine = o->machine;
-	if (o->machine == NULL && o->disk == NULL && uni_qemu_fits_microvm(image, extra))
+	if (o->machine == NULL && o->disk == NULL && uni_qemu_fits_microvm(a->image, extra))
 		a->args.machine = "microvm";
-	return boot_until_recorded(a, image, err);
+	return boot_until_recorded(a, err);
 }
 
-int uni_run_qemu(struct uni_run_options *o, const char *path, char **extra, struct uni_err *err)
+int uni_run_qemu(struct uni_run_options *o, const char *path, const struct uni_bootable *image,
+	char **extra, struct uni_err *err)
 {
 	_cleanup_free_ char *output = NULL, *console = NULL;
 	int rc = uni_run_name_outputs(o, o->disk != NULL ? o->disk : path, &output, &console, err);
 	struct attempt a = { .o = o,
+		.image = image,
 		.args = { .image = path,
 			.disk = o->disk,
 			.accel = o->accel,
@@ -307,8 +413,6 @@ int uni_run_qemu(struct uni_run_options *o, const char *path, char **extra, stru
 			.mem_bytes = o->mem,
 			.vcpus = o->vcpus,
 			.extra = extra } };
-	struct uni_err unread = { 0 };
-	struct uni_image *image = NULL;
 
 	if (rc != 0)
 		return rc;
@@ -325,11 +429,8 @@ int uni_run_qemu(struct uni_run_options *o, const char *path, char **extra, stru
 		return uni_err_set(err, UNI_EUSAGE,
 			"how QEMU runs the guest is uniscope's own option: give --accel kvm or "
 			"--accel tcg instead, before --");
-	/* QEMU reports errors in a file that is no ELF. */
-	(void)uni_image_load(path, &image, &unread);
 	rc = o->disk == NULL ? uni_qemu_check_memory(image, path, o->mem, extra, err) : 0;
-	if (rc == 0)
-		rc = boot_with(&a, image, extra, err);
-	uni_image_destroy(image);
+	rc = rc == 0 ? boot_with(&a, extra, err) : rc;
+	uni_image_destroy(a.names);
 	return rc;
 }

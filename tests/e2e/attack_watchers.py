@@ -20,6 +20,7 @@ IMAGE = "shares-gcc-fp"
 OPENERS, OBSERVERS = 0x6, 0xc400080004  # and SYS_PTRACE, SYSLOG, PERFMON, BPF
 CONNECTS = 0x6  # the guardian of a gdb stub: DAC_OVERRIDE and DAC_READ_SEARCH, for its socket
 STUBS = 0x80004  # the observer of its VMM: SYS_PTRACE, DAC_READ_SEARCH
+KEEPER = 0xa  # removes a folder in /tmp of another user: DAC_OVERRIDE, FOWNER
 MAPPED = 0x10000000000  # CHECKPOINT_RESTORE: a process' mapped files
 NICE = 0x800000  # SYS_NICE: a pause is short on a busy host
 SETCAP = 0xc000080002  # no SYSLOG; DAC_OVERRIDE instead of READ_SEARCH
@@ -259,6 +260,26 @@ def guardian(top, guest):
     wait_for(lambda: b"lab_" in subprocess.run([U, "stacks", guest.target, "-e", guest.image], capture_output=True, check=False).stdout)
 
 
+def run_rights(top, accel):
+    """While `run` records, the process that starts QEMU has rights, and children of the one that reads."""
+    with subprocess.Popen([U, "run", "--accel", accel, "-d", "0", "-q", "-o", f"{top}/s", "--append", "loop=1", f"{BUILD}/lab/{IMAGE}.elf"]) as p:
+        try:
+            wait_for(lambda: os.path.exists(f"{top}/s/session.json") or p.poll() is not None)
+            (_, *found) = [status_of(q) | {"Name": name_of(q), "Small": parses_nothing(q)} for q in tree(p.pid)]
+            p.send_signal(signal.SIGINT)
+            assert p.wait(timeout=120) == 0, p.returncode
+        finally:
+            p.kill()
+    assert sum(s["Name"] == "uniscope" and confined(s) and has_no_rights(s) for s in found) == 1, found
+    assert all(s["Small"] or (s["Name"] == "uni-keeper" and s["CapPrm"] == KEEPER) or
+               (s["CapPrm"] in (0, CONNECTS) and "0" not in s["Uid"]) for s in found), found
+
+
+def run_reads(top, accel):
+    reads_bare(f"{top}/log", ["run", "--accel", accel, "-d", "1", "-q", "-o", f"{top}/s", "--append", "loop=1", f"{BUILD}/lab/{IMAGE}.elf"],
+               ("qemu-system-x86_64",))
+
+
 if os.geteuid() != 0:
     print("1..0 # SKIP only root can be two users")
     sys.exit(0)
@@ -285,4 +306,7 @@ for way in schemes:
             check("proc: a recorder that stands still does not hold the guest", lets_go, g)
             check("proc: both sides of a pause have real-time priority", hurries, g)
         check(f"{way}: the children end with it", end_together, g)
+for accel in ["tcg"] + (["kvm"] if "kvm" in schemes else []):
+    check(f"run: whoever reads the image has no rights ({accel})", run_rights, accel)
+    check(f"run: the image is read without rights ({accel})", run_reads, accel)
 finish()
