@@ -26,6 +26,7 @@ struct uni_attach_args {
 	const char *method; /* "bpf", "pause"; "auto" or NULL: the best there is */
 	bool no_pause;	    /* the guest may not be stopped at all */
 	bool once;	    /* registers are read once, now: no kernel can do that for us */
+	bool stopped;	    /* registers and memory of a moment are wanted, again and again */
 	struct uni_target_shared *shared; /* with other guests of this run, or NULL */
 	uint64_t wait_ns; /* how long to try again while the guest still boots; 0 = one try */
 	/* CPU time of the VMM for which a booting guest's image must stay where it is; 0: two looks

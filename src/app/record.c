@@ -45,7 +45,6 @@ struct run {
 	atomic_uint_least64_t next_progress_ns;
 	struct uni_follow *follow;     /* NULL: without --follow */
 	uint64_t before_ns, before_nr; /* of the run's parts so far: how long, how many samples */
-	struct uni_workload workload;
 	size_t nr;
 	struct uni_sampler_job *job; /* nr, as the parts */
 	struct part *part;
@@ -119,7 +118,7 @@ static void on_begin(void *ctx)
 {
 	const struct part *part = ctx;
 
-	uni_workload_go(&part->run->workload);
+	uni_workload_go(part->run->args->workload);
 }
 
 static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t elapsed_ns)
@@ -277,7 +276,7 @@ static int end_session(struct run *run, struct uni_err *err)
 			.failed = run->job[i].rc != 0 ? run->job[i].err.msg : NULL,
 			.gap = run->follow != NULL ? run->follow->gap : NULL,
 			.nr_gap = run->follow != NULL ? run->follow->nr_gap : 0,
-			.work = &run->workload.work };
+			.work = run->args->workload != NULL ? &run->args->workload->work : NULL };
 	return uni_recorder_close(run->rec, result, run->nr, err);
 }
 
@@ -399,10 +398,8 @@ static int sample_and_write(struct run *run, const char *path, struct uni_err *e
 {
 	const struct uni_record_args *args = run->args;
 	bool drop = false;
-	int rc2, rc = uni_workload_prepare(&run->workload, args->command, err);
+	int rc2, rc = begin_session(run, path, err);
 
-	if (rc == 0)
-		rc = begin_session(run, path, err);
 	if (rc == 0) {
 		uni_sampler_run_all(run->job, run->nr);
 		if (run->follow != NULL && run->job[0].rc == 0)
@@ -411,7 +408,7 @@ static int sample_and_write(struct run *run, const char *path, struct uni_err *e
 			uni_progress_end();
 		rc = result_of(run, err);
 	}
-	rc2 = uni_workload_finish(&run->workload, rc == 0 ? err : NULL);
+	rc2 = uni_workload_finish(args->workload, rc == 0 ? err : NULL);
 	if (rc == 0 && rc2 == 0 && args->judge != NULL)
 		rc2 = args->judge(args->ctx, &run->job[0].stats, err);
 	if (rc == 0) {

@@ -10,12 +10,14 @@
 #include "app/symbols.h"
 #include "recording/recording.h"
 
+struct uni_workload;
+
 struct uni_record_args {
 	double frequency;
 	bool frequency_given;
 	double duration;
 	bool duration_given;
-	char *const *command; /* that runs meanwhile, and ends the recording; NULL: none */
+	struct uni_workload *workload; /* runs meanwhile, and ends the recording; NULL: none */
 	const char *output;
 	bool overwrite;
 	bool no_jitter;

@@ -117,7 +117,7 @@ static bool may_need_stop(const struct uni_spec *spec, const struct uni_attach_a
 	struct uni_way_key key = { 0 };
 
 	(void)uni_asked_parse(args->method, &wish.asked);
-	if (wish.asked == UNI_ASKED_PAUSE || args->threads || args->qmp != NULL)
+	if (wish.asked == UNI_ASKED_PAUSE || args->threads || args->stopped || args->qmp != NULL)
 		return true;
 	ops->choose_key(spec, &wish, &key);
 	*by_image_ret = !args->exits && key.why != NULL;

@@ -13,6 +13,7 @@
 #include "app/record.h"
 #include "app/resolve.h"
 #include "app/term.h"
+#include "app/workload.h"
 
 #define AGAIN_NS (200 * UNI_NSEC_PER_MSEC)
 
@@ -22,6 +23,7 @@ static struct {
 	const char *qmp;
 	double wait;
 	bool all, follow;
+	struct uni_workload workload;
 } o;
 
 static const struct uni_opt *list_record_options(void)
@@ -80,7 +82,7 @@ static int choose_command(char *const *rest, struct uni_err *err)
 		return uni_err_set(err, UNI_EUSAGE,
 			"--follow cannot be combined with a command: what it asked of a guest "
 			"that is gone is not known");
-	o.rec.command = rest;
+	o.rec.workload = &o.workload;
 	if (!o.rec.duration_given)
 		o.rec.duration = 0;
 	return 0;
@@ -148,7 +150,7 @@ static int open_guests(
 static bool may_be_exact(const struct uni_cmd_ctx *ctx)
 {
 	return ctx->nr_operands == 1 && !o.all && !o.follow && o.rec.method == NULL &&
-	       !o.rec.frequency_given && o.rec.command == NULL && o.rec.exits == NULL &&
+	       !o.rec.frequency_given && o.rec.workload == NULL && o.rec.exits == NULL &&
 	       !o.rec.threads && !o.rec.no_pause && o.rec.watch.items.nr == 0 &&
 	       o.rec.save_replay == NULL && !o.rec.aggregate;
 }
@@ -167,9 +169,8 @@ static int run_record(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 			.search = uni_search_of(&o.rec.debug_dirs),
 			.sysroot = &o.rec.sysroot,
 			.inside_ok = true,
-			/* A command runs with the rights of the caller. */
-			.may_give_up = !o.follow && o.rec.save_replay == NULL &&
-				       o.rec.watch.items.nr == 0 && ctx->rest == NULL,
+			.may_give_up = !o.follow,
+			.stopped = o.rec.save_replay != NULL || o.rec.watch.items.nr != 0,
 			.wait_ns = (uint64_t)(o.wait * 1e9),
 			.no_image_ok = o.all,
 			.accept_image = o.rec.accept_image,
@@ -186,8 +187,11 @@ static int run_record(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 			pid, counts, uni_images_first(&o.images), ctx->operands[0], &o.rec, err));
 	/* Its default name is below the current folder. */
 	uni_confine_output(o.rec.output != NULL ? o.rec.output : "session");
+	uni_confine_output(o.rec.save_replay);
 	if (rc == 0)
 		rc = uni_images_others(&o.images, &o.rec.sysroot, err);
+	if (rc == 0)
+		rc = uni_workload_prepare(&o.workload, ctx->rest, err);
 	if (rc == 0)
 		rc = open_guests(&all, &args, err);
 	again = args.attach;
@@ -198,6 +202,7 @@ static int run_record(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (rc == 0)
 		rc = uni_record_guests(all.open.v, all.open.nr, &o.rec, NULL, err);
 	uni_guests_close(&all);
+	(void)uni_workload_finish(&o.workload, NULL); /* if nothing was recorded */
 	/* A named target that cannot be recorded is a failure; --all names none. */
 	if (rc == 0 && all.nr_failed != 0 && !o.all)
 		return UNI_EXIT_FAILED;

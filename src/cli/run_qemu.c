@@ -120,9 +120,8 @@ static int give_up_rights(
 	int rc = spec != NULL ? uni_spec_parse(a->q.target, spec, err) : uni_err_nomem(err);
 
 	uni_confine_output(a->o->rec.output);
-	return rc == 0 && a->o->rec.save_replay == NULL && a->o->rec.watch.items.nr == 0
-		       ? uni_guest_give_up_rights(spec, args, err)
-		       : rc;
+	uni_confine_output(a->o->rec.save_replay);
+	return rc == 0 ? uni_guest_give_up_rights(spec, args, err) : rc;
 }
 
 static int record_with(struct attempt *a, struct uni_target_shared *shared, struct uni_err *err)
@@ -133,6 +132,7 @@ static int record_with(struct attempt *a, struct uni_target_shared *shared, stru
 
 	args.target = a->q.target;
 	args.shared = shared;
+	args.stopped = a->o->rec.save_replay != NULL || a->o->rec.watch.items.nr != 0;
 	args.settle_ns = a->o->disk != NULL ? SETTLE_NS : 0;
 	args.ended = has_ended;
 	args.ended_ctx = a;

@@ -30,7 +30,9 @@ ADMIN = 0x200000 if subprocess.run(["setpriv", "--bounding-set", "-sys_admin", s
 # of x86_64: socket, execve, kill, ptrace, process_vm_readv, perf_event_open; bpf, whose command 0 makes a map
 CALLS = (41, 59, 62, 101, 310, 298, 321)
 RECORD, TOP, PAUSE = ["record", "-d", "0", "-q"], ["top", "--batch", "--count", "0"], ["--method", "pause"]
-COMMANDS = {"kvm": (RECORD, RECORD + ["--exits"], TOP), "proc": (RECORD, TOP, RECORD + PAUSE, TOP + PAUSE), "gdb": (RECORD, TOP)}
+SAVE = ["--save-replay", "@/replay"]  # @: a folder
+COMMANDS = {"kvm": (RECORD, RECORD + ["--exits"], TOP), "proc": (RECORD, TOP, RECORD + PAUSE, TOP + PAUSE, RECORD + SAVE),
+            "gdb": (RECORD, TOP, RECORD + SAVE)}
 
 
 def tree(pid):
@@ -81,7 +83,8 @@ def sampled(command, folder, p):
 
 def rights_of(program, command, guest, folder, **more):
     """The rights of each process, while the guest is sampled. It ends well after a Ctrl-C."""
-    args = [program, *command, guest.target, "-e", guest.image, *(["-o", f"{folder}/s"] if command[0] == "record" else [])]
+    args = [program, *(w.replace("@", folder) for w in command), guest.target, "-e", guest.image,
+            *(["-o", f"{folder}/s"] if command[0] == "record" else [])]
     with subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more) as p:
         try:
             wait_for(lambda: sampled(command, folder, p))
@@ -129,7 +132,9 @@ def rights(top, guest):
 def reads(top, guest):
     """Whatever reads the image, or maps it, has given up its rights before."""
     record = ["record", guest.target, "-d", "1", "-q", "-o", f"{top}/s"]
-    ways = {"kvm": [record], "proc": [record, record + PAUSE, ["stacks", guest.target]], "gdb": [record, ["stacks", guest.target]]}[guest.scheme]
+    watch = record + ["--watch", "lab_truth:8", "--save-replay", f"{top}/r"]
+    ways = {"kvm": [record], "proc": [record, record + PAUSE, watch, ["stacks", guest.target]],
+            "gdb": [record, watch, ["stacks", guest.target]]}[guest.scheme]
     for args in ways:
         shutil.rmtree(f"{top}/s", ignore_errors=True)
         reads_bare(f"{top}/log", [*args, "-e", guest.image])
@@ -260,6 +265,27 @@ def guardian(top, guest):
     wait_for(lambda: b"lab_" in subprocess.run([U, "stacks", guest.target, "-e", guest.image], capture_output=True, check=False).stdout)
 
 
+def beside_a_command(top, guest):
+    """The command of `record ... -- COMMAND` has the rights of the caller, the recorder has none. It ends with the recording."""
+    script = 'grep CapEff: /proc/self/status >"$1/caps"; echo $$ >"$1/pid"; exec sleep 1000'
+    with subprocess.Popen([U, "record", guest.target, "-e", guest.image, "-q", "-o", f"{top}/s", "--", "sh", "-c", script, "sh", top],
+                          stderr=subprocess.PIPE, text=True) as p:
+        try:
+            wait_for(lambda: os.path.exists(f"{top}/pid") and os.path.getsize(f"{top}/pid") or p.poll() is not None)
+            recorder = status_of(p.pid)
+            with open(f"{top}/pid", encoding="utf-8") as f:
+                command = int(f.read())
+            p.send_signal(signal.SIGINT)
+            _, err = p.communicate(timeout=120)
+        finally:
+            p.kill()
+    assert p.returncode == 0 and "SIGTERM" in err, err
+    assert confined(recorder) and has_no_rights(recorder), recorder
+    with open(f"{top}/caps", encoding="utf-8") as f:
+        assert int(f.read().split()[1], 16) == status_of(os.getpid())["CapEff"]
+    wait_for(lambda: not os.path.exists(f"/proc/{command}"))
+
+
 def run_rights(top, accel):
     """While `run` records, the process that starts QEMU has rights, and children of the one that reads."""
     with subprocess.Popen([U, "run", "--accel", accel, "-d", "0", "-q", "-o", f"{top}/s", "--append", "loop=1", f"{BUILD}/lab/{IMAGE}.elf"]) as p:
@@ -305,6 +331,7 @@ for way in schemes:
         else:
             check("proc: a recorder that stands still does not hold the guest", lets_go, g)
             check("proc: both sides of a pause have real-time priority", hurries, g)
+            check("proc: a command beside the recording has the caller's rights", beside_a_command, g)
         check(f"{way}: the children end with it", end_together, g)
 for accel in ["tcg"] + (["kvm"] if "kvm" in schemes else []):
     check(f"run: whoever reads the image has no rights ({accel})", run_rights, accel)
