@@ -35,7 +35,6 @@
 /* While it grows, data are made anew no more often, and take no more of a CPU than a tenth. */
 #define AGAIN_NS   UNI_NSEC_PER_SEC
 #define AGAIN_PART 9
-#define ARGS_MAX   64
 
 struct serve {
 	const struct uni_serve_page_args *args;
@@ -45,6 +44,7 @@ struct serve {
 	struct uni_viewer_state state;
 	struct uni_input in; /* of a file */
 	struct uni_scratch scratch;
+	struct uni_serve_jobs jobs;
 	struct uni_serve_child child;
 	struct uni_strbuf page, policy;
 	char *path; /* of the session that is recorded, or was last */
@@ -57,47 +57,19 @@ struct serve {
 	struct uni_built *built; /* the newest; the viewer's */
 };
 
-/* The path of the user's option, numbered from the second on; otherwise in a folder that is
- * removed. */
-static char *next_path(struct serve *s)
-{
-	const char *output = s->args->output;
-	struct uni_strbuf b;
-
-	s->number++;
-	if (output != NULL && s->number == 1)
-		return strdup(output);
-	uni_strbuf_init(&b);
-	if (output == NULL) {
-		uni_strbuf_addf(&b, "%s/%u.uniscope", s->scratch.path, s->number);
-	} else {
-		size_t len = strlen(output);
-
-		len -= len > 9 && strcmp(output + len - 9, ".uniscope") == 0 ? 9 : 0;
-		uni_strbuf_addf(&b, "%.*s-%u.uniscope", (int)len, output, s->number);
-	}
-	return uni_strbuf_detach(&b);
-}
-
 static int start_recording(void *ctx, enum uni_viewer_what what, struct uni_err *err)
 {
 	struct serve *s = ctx;
-	const char *const *argv = what == UNI_VIEWER_CALLS ? s->args->trace : s->args->record;
-	const char *all[ARGS_MAX + 3] = { 0 };
-	size_t nr = 0;
 	char *path;
 	int rc;
 
-	if (s->child.pid != 0)
+	if (s->child.runs)
 		return uni_err_set(err, UNI_EBUSY, "it is being recorded already");
-	path = next_path(s);
+	path = uni_serve_path(&s->jobs, ++s->number);
 	if (path == NULL)
 		return uni_err_nomem(err);
-	for (; nr < ARGS_MAX && argv[nr] != NULL; nr++)
-		all[nr] = argv[nr];
-	all[nr++] = "-o";
-	all[nr] = path;
-	rc = uni_serve_child_start(&s->child, all, err);
+	rc = uni_serve_child_start(&s->child,
+		what == UNI_VIEWER_CALLS ? UNI_SERVE_CALLS : UNI_SERVE_SAMPLES, s->number, err);
 	if (rc != 0) {
 		free(path);
 		return rc;
@@ -146,11 +118,11 @@ static void begin_build(struct serve *s)
 		job.args.path = s->path;
 		job.title = s->state.target;
 		/* A recording that still goes on may get its missing data later. */
-		job.hush = job.grows = s->child.pid != 0;
+		job.hush = job.grows = s->child.runs;
 	} else {
 		job.args.in = &s->in;
 	}
-	s->looked = s->child.pid == 0;
+	s->looked = !s->child.runs;
 	uni_page_builder_begin(s->builder, &job);
 }
 
@@ -234,12 +206,12 @@ static void look_at_child(struct serve *s)
 /* Without viewers, only the final recording becomes data. */
 static void look_at_data(struct serve *s)
 {
-	bool grows = s->child.pid != 0 && uni_viewer_is_watched(s->viewer);
+	bool grows = s->child.runs && uni_viewer_is_watched(s->viewer);
 
 	if ((!grows && !s->stale) || uni_now_ns() < s->next_ns ||
 		uni_page_builder_is_busy(s->builder))
 		return;
-	if (s->child.pid == 0)
+	if (!s->child.runs)
 		s->stale = false;
 	begin_build(s);
 }
@@ -259,9 +231,9 @@ static int serve_page_once(struct serve *s, struct uni_err *err)
 	rc = take_build(s, err);
 	look_at_data(s);
 	now_ns = uni_now_ns();
-	s->state.reading = s->child.pid == 0 &&
-			   (s->stale || (s->looked && uni_page_builder_is_busy(s->builder)));
-	s->state.since_ms = s->child.pid != 0 ? (now_ns - s->begin_ns) / UNI_NSEC_PER_MSEC : 0;
+	s->state.reading =
+		!s->child.runs && (s->stale || (s->looked && uni_page_builder_is_busy(s->builder)));
+	s->state.since_ms = s->child.runs ? (now_ns - s->begin_ns) / UNI_NSEC_PER_MSEC : 0;
 	uni_viewer_set_state(s->viewer, &s->state);
 	if (uni_viewer_tick(s->viewer, now_ns))
 		uni_httpd_wake(s->httpd);
@@ -282,7 +254,7 @@ static int serve_page_loop(struct serve *s, struct uni_err *err)
 			uni_httpd_port(s->httpd), uni_viewer_token(s->viewer));
 	while (rc == 0 && !atomic_load(ended))
 		rc = serve_page_once(s, err);
-	if (s->child.pid == 0)
+	if (!s->child.runs)
 		return rc;
 	if (uni_serve_child_end(&s->child) == UNI_CHILD_GOOD && s->args->output != NULL)
 		uni_note("wrote %s: try `uniscope report %s`", s->path, s->path);
@@ -308,14 +280,27 @@ static int make_page(struct serve *s, struct uni_err *err)
 	return uni_sink_close(policy, err);
 }
 
+/* Before there are threads: folders that go away have a keeper each. */
+static int open_starter(struct serve *s, struct uni_err *err)
+{
+	int rc = s->args->output == NULL ? uni_scratch_make(&s->scratch, err) : 0;
+
+	s->jobs = (struct uni_serve_jobs){ .argv = { s->args->record, s->args->trace },
+		.output = s->args->output,
+		.folder = s->scratch.path };
+	return rc == 0 ? uni_serve_child_open(&s->child, &s->jobs, err) : rc;
+}
+
 /* The socket is open by now: a process without rights cannot make any. */
-static int open_file(struct serve *s, struct uni_err *err)
+static int drop_rights(struct serve *s, struct uni_err *err)
 {
 	int rc = uni_privilege_drop(err);
 
-	if (rc == 0)
+	if (rc == 0 && s->args->target == NULL)
 		rc = uni_input_open(s->args->source.path, FILE_MAX, &s->in, err);
-	return rc == 0 ? uni_source_check_input(&s->args->source, &s->in, err) : rc;
+	return rc == 0 && s->args->target == NULL
+		       ? uni_source_check_input(&s->args->source, &s->in, err)
+		       : rc;
 }
 
 static int open_all(struct serve *s, struct uni_err *err)
@@ -331,9 +316,8 @@ static int open_all(struct serve *s, struct uni_err *err)
 		.request = uni_viewer_request };
 	int rc = 0;
 
-	/* Before there are threads: folders that go away have a keeper each. */
-	if (s->args->target != NULL && s->args->output == NULL)
-		rc = uni_scratch_make(&s->scratch, err);
+	if (s->args->target != NULL)
+		rc = open_starter(s, err);
 	if (rc == 0)
 		rc = make_page(s, err);
 	cfg.page = s->page.s;
@@ -343,8 +327,8 @@ static int open_all(struct serve *s, struct uni_err *err)
 	httpd.ctx = s->viewer;
 	if (rc == 0)
 		rc = uni_httpd_create(&httpd, &s->httpd, err);
-	if (rc == 0 && s->args->target == NULL)
-		rc = open_file(s, err);
+	if (rc == 0)
+		rc = drop_rights(s, err);
 	return rc == 0 ? uni_page_builder_start(&s->builder, err) : rc;
 }
 
@@ -354,6 +338,7 @@ static void close_all(struct serve *s)
 	uni_httpd_destroy(s->httpd);
 	uni_viewer_destroy(s->viewer);
 	uni_input_close(&s->in);
+	uni_serve_child_close(&s->child);
 	uni_scratch_remove(&s->scratch);
 	uni_strbuf_deinit(&s->page);
 	uni_strbuf_deinit(&s->policy);

@@ -237,10 +237,11 @@ def server_with_capabilities(top):
 
         server = int(as_other(begin))
         try:
-            recorder = wait_for(lambda: children(server))[0]
             wait_for(lambda: os.path.exists(f"{top}/s.uniscope/session.json"))
-            family = [recorder, *children(recorder)]
-            assert any(is_capable(pid) for pid in family), "neither the recorder nor its observer has capabilities"
+            (starter,) = children(server)
+            (recorder,) = children(starter)
+            family = [starter, recorder, *children(recorder)]
+            assert any(is_capable(pid) for pid in family[1:]), "neither the recorder nor its observer has capabilities"
         finally:
             os.kill(server, 9)
         wait_for(lambda: not any(is_running(pid) for pid in family))

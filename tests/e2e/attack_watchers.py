@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
 from attack import check, children, finish, has_no_rights, parses_nothing, status_of, wait_for  # noqa: E402
@@ -286,6 +287,27 @@ def beside_a_command(top, guest):
     wait_for(lambda: not os.path.exists(f"/proc/{command}"))
 
 
+def server_rights(top, guest):
+    """Whoever answers requests and reads the session has no rights. Its starter has, and the recorder gave its own up."""
+    with subprocess.Popen([U, "serve", "-p", "0", guest.target, "-e", guest.image, "-o", f"{top}/s"], stderr=subprocess.PIPE, text=True) as p:
+        try:
+            url = p.stderr.readline().split()[2]
+            wait_for(lambda: os.path.exists(f"{top}/s/session.json") or p.poll() is not None)
+            with urllib.request.urlopen(url) as page:
+                assert page.status == 200
+            names = {name_of(q): status_of(q) for q in children(p.pid)}
+            (starter,) = [q for q in children(p.pid) if name_of(q) == "uni-starter"]
+            server, recorder = status_of(p.pid), status_of(children(starter)[0])
+            p.send_signal(signal.SIGINT)
+            p.stderr.read()
+            assert p.wait(timeout=120) == 0, p.returncode
+        finally:
+            p.kill()
+    assert set(names) == {"uni-starter", "uniscope-opener"} and names["uniscope-opener"]["CapPrm"] == OPENERS, names
+    for s in (server, recorder):
+        assert confined(s) and has_no_rights(s) and "0" not in s["Uid"], s
+
+
 def run_rights(top, accel):
     """While `run` records, the process that starts QEMU has rights, and children of the one that reads."""
     with subprocess.Popen([U, "run", "--accel", accel, "-d", "0", "-q", "-o", f"{top}/s", "--append", "loop=1", f"{BUILD}/lab/{IMAGE}.elf"]) as p:
@@ -328,6 +350,7 @@ for way in schemes:
             check("kvm: an image that ends its reader is not read again with rights", judge, g)
         elif way == "gdb":
             check("gdb: the guardian reads replies without rights", guardian, g)
+            check("gdb: serve answers requests without rights", server_rights, g)
         else:
             check("proc: a recorder that stands still does not hold the guest", lets_go, g)
             check("proc: both sides of a pause have real-time priority", hurries, g)
