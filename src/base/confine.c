@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
-#include <seccomp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/filter.h"
 
 void uni_confine_enter(int rules)
 {
@@ -172,8 +172,18 @@ static const int allowed[] = {
 #endif
 };
 
-/* Allows the call if its argument `arg` has one of these values. */
-static int add_each(scmp_filter_ctx f, int call, unsigned arg, const unsigned long *v, size_t nr)
+int uni_filter_add(scmp_filter_ctx f, const int *calls, size_t nr)
+{
+	int r = 0;
+
+	/* Not each architecture has them all. */
+	for (size_t i = 0; r == 0 && i < nr; i++)
+		r = calls[i] >= 0 ? seccomp_rule_add(f, SCMP_ACT_ALLOW, calls[i], 0) : 0;
+	return r;
+}
+
+int uni_filter_add_each(
+	scmp_filter_ctx f, int call, unsigned arg, const unsigned long *v, size_t nr)
 {
 	int r = 0;
 
@@ -188,7 +198,7 @@ static int add_limited(scmp_filter_ctx f)
 {
 	static const unsigned long ioctls[] = { TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO };
 	const struct scmp_arg_cmp no_code = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
-	int r = add_each(f, SCMP_SYS(ioctl), 1, ioctls, uni_array_len(ioctls));
+	int r = uni_filter_add_each(f, SCMP_SYS(ioctl), 1, ioctls, uni_array_len(ioctls));
 
 	if (r == 0)
 		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, no_code);
@@ -208,32 +218,10 @@ static int add_limited(scmp_filter_ctx f)
 }
 #endif
 
-static int add_watchers(scmp_filter_ctx f)
-{
-	static const unsigned long bpf[] = { BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM,
-		BPF_MAP_DELETE_ELEM, BPF_MAP_GET_NEXT_KEY, BPF_MAP_LOOKUP_BATCH,
-		BPF_OBJ_GET_INFO_BY_FD, BPF_LINK_CREATE, BPF_ITER_CREATE };
-#ifndef UNI_CONFINE_WIDE
-	static const unsigned long event[] = { PERF_EVENT_IOC_ENABLE, PERF_EVENT_IOC_DISABLE,
-		PERF_EVENT_IOC_PERIOD, TCSETS, TCSETSW, TCSETSF };
-	static const unsigned long slack[] = { PR_GET_TIMERSLACK, PR_SET_TIMERSLACK };
-	int r = add_each(f, SCMP_SYS(prctl), 0, slack, uni_array_len(slack));
-
-	if (r == 0)
-		r = add_each(f, SCMP_SYS(ioctl), 1, event, uni_array_len(event));
-#else
-	int r = 0;
-#endif
-
-	if (r == 0)
-		r = add_each(f, SCMP_SYS(bpf), 0, bpf, uni_array_len(bpf));
-	return r == 0 ? seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(pidfd_open), 0) : r;
-}
-
 static int add_observers(scmp_filter_ctx f)
 {
 	static const unsigned long bpf[] = { BPF_MAP_CREATE };
-	int r = add_each(f, SCMP_SYS(bpf), 0, bpf, uni_array_len(bpf));
+	int r = uni_filter_add_each(f, SCMP_SYS(bpf), 0, bpf, uni_array_len(bpf));
 
 	return r == 0 ? seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(perf_event_open), 0) : r;
 }
@@ -246,44 +234,33 @@ static int add_stoppers(scmp_filter_ctx f)
 		PTRACE_DETACH };
 
 	if (r == 0)
-		r = add_each(f, SCMP_SYS(ptrace), 0, stop, uni_array_len(stop));
+		r = uni_filter_add_each(f, SCMP_SYS(ptrace), 0, stop, uni_array_len(stop));
 #endif
 	return r;
 }
 
-static int add_guardians(scmp_filter_ctx f)
+static int add_openers(scmp_filter_ctx f, enum uni_confined what)
 {
-	static const int calls[] = { SCMP_SYS(socket), SCMP_SYS(socketpair), SCMP_SYS(connect),
-		SCMP_SYS(bind), SCMP_SYS(capset) };
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < uni_array_len(calls); i++)
-		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, calls[i], 0);
+	if (what == UNI_CONFINED_OBSERVER || what == UNI_CONFINED_STOPPER)
+		r = add_observers(f);
+	if (r == 0 && what == UNI_CONFINED_STOPPER)
+		r = add_stoppers(f);
 	return r;
 }
 
-static int fill_filter(scmp_filter_ctx f, enum uni_confined what)
+static int fill_filter(scmp_filter_ctx f)
 {
 	/* Its flags are in memory, where no filter can see them: the C library takes clone(). */
 	int r = seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 
-	for (size_t i = 0; r == 0 && i < uni_array_len(allowed); i++) {
-		/* Not each architecture has them all. */
-		if (allowed[i] >= 0)
-			r = seccomp_rule_add(f, SCMP_ACT_ALLOW, allowed[i], 0);
-	}
+	if (r == 0)
+		r = uni_filter_add(f, allowed, uni_array_len(allowed));
 #ifndef UNI_CONFINE_WIDE
 	if (r == 0)
 		r = add_limited(f);
 #endif
-	if (r == 0 && what == UNI_CONFINED_WATCHER)
-		r = add_watchers(f);
-	if (r == 0 && what == UNI_CONFINED_GUARDIAN)
-		r = add_guardians(f);
-	if (r == 0 && (what == UNI_CONFINED_OBSERVER || what == UNI_CONFINED_STOPPER))
-		r = add_observers(f);
-	if (r == 0 && what == UNI_CONFINED_STOPPER)
-		r = add_stoppers(f);
 	return r;
 }
 
@@ -302,12 +279,15 @@ static void on_refused(int sig, siginfo_t *info, void *context)
 	_exit(1);
 }
 
-int uni_confine_calls(enum uni_confined what, struct uni_err *err)
+int uni_filter_load(int (*more)(scmp_filter_ctx f, enum uni_confined what), enum uni_confined what,
+	struct uni_err *err)
 {
 	struct sigaction sa = { .sa_sigaction = on_refused, .sa_flags = SA_SIGINFO };
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_TRAP);
-	int r = f == NULL ? -ENOMEM : fill_filter(f, what);
+	int r = f == NULL ? -ENOMEM : fill_filter(f);
 
+	if (r == 0)
+		r = more(f, what);
 	(void)sigaction(SIGSYS, &sa, NULL);
 	if (r == 0)
 		r = seccomp_load(f);
@@ -316,4 +296,9 @@ int uni_confine_calls(enum uni_confined what, struct uni_err *err)
 	return r == 0 ? 0
 		      : uni_err_set(err, UNI_ENOTSUP, "cannot limit the system calls: %s",
 				strerror(-r));
+}
+
+int uni_confine_calls(enum uni_confined what, struct uni_err *err)
+{
+	return uni_filter_load(add_openers, what, err);
 }

@@ -23,9 +23,10 @@ void uni_confine_enter(int rules);
 
 enum uni_confined {
 	UNI_CONFINED_READER,   /* reads files, writes results, serves open sockets */
-	UNI_CONFINED_WATCHER,  /* a reader with open events, and maps and programs in the kernel */
-	UNI_CONFINED_OBSERVER, /* makes those (base/observer.h) */
+	UNI_CONFINED_OBSERVER, /* makes events and maps (base/observer.h) */
 	UNI_CONFINED_STOPPER,  /* stops threads as well */
+	/* workers: */
+	UNI_CONFINED_WATCHER,  /* a reader with open events, and maps and programs in the kernel */
 	UNI_CONFINED_GUARDIAN, /* a reader that connects to sockets */
 };
 
@@ -35,5 +36,7 @@ enum uni_confined {
  * threads.
  */
 int uni_confine_calls(enum uni_confined what, struct uni_err *err);
+/* The same for workers and readers; not in the opener's program. */
+int uni_confine_worker(enum uni_confined what, struct uni_err *err);
 
 #endif

@@ -104,7 +104,7 @@ static int drop_rights(bool root, enum uni_confined what, struct uni_err *err)
 	dropped = true;
 	rules = uni_confine_rules(true);
 	uni_confine_enter(rules);
-	return uni_confine_calls(what, err);
+	return uni_confine_worker(what, err);
 }
 
 /* The worker makes temporary files by itself. */
@@ -145,7 +145,7 @@ int uni_privilege_keep_connecting(struct uni_err *err)
 	/* A new user's effective capabilities are gone. */
 	(void)uni_caps_use(UINT64_MAX);
 	rc = uni_caps_keep(OPENERS, false, err);
-	return rc == 0 ? uni_confine_calls(UNI_CONFINED_GUARDIAN, err) : rc;
+	return rc == 0 ? uni_confine_worker(UNI_CONFINED_GUARDIAN, err) : rc;
 }
 
 int uni_privilege_drop_watching(int pid, bool stops, struct uni_err *err)
