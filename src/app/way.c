@@ -106,6 +106,32 @@ int uni_guest_choose_method(
 
 /* --- without rights --------------------------------------------------------------------------- */
 
+/* It is stopped for each sample, whatever its image is. */
+static bool is_stopped(const struct uni_spec *spec, const struct uni_attach_args *args)
+{
+	const char *via = uni_spec_get(spec, "via");
+	enum uni_asked asked = UNI_ASKED_AUTO;
+
+	(void)uni_asked_parse(args->method, &asked);
+	if (via != NULL)
+		return strcmp(via, "auto") != 0 && strcmp(via, "bpf") != 0;
+	return asked == UNI_ASKED_PAUSE || args->threads;
+}
+
+/* Otherwise all stays as it is. */
+static int give_up_to_owner(
+	const struct uni_spec *spec, const struct uni_attach_args *args, struct uni_err *err)
+{
+	const struct uni_target_ops *ops = uni_target_backend(spec->scheme);
+	struct uni_err ignored = { 0 };
+	int pid;
+
+	if (ops->stopped_pid == NULL || args->qmp != NULL ||
+		ops->stopped_pid(spec, &pid, &ignored) != 0 || !uni_privilege_owner_may_trace(pid))
+		return 0;
+	return uni_privilege_drop_to_owner(pid, err);
+}
+
 /* Is there a wish that only a stopped guest fulfils? Also: whether its image decides. */
 static bool may_need_stop(const struct uni_spec *spec, const struct uni_attach_args *args,
 	const struct uni_target_ops *ops, bool *by_image_ret)
@@ -228,9 +254,11 @@ int uni_guest_give_up_rights(
 		return give_up_all(spec, args, err);
 	if (ops != NULL && ops->hand_line != NULL)
 		return give_up_beside(spec, args, err);
-	/* One look at a VM stops it. */
-	if (ops == NULL || args->once || ops->hand_over == NULL || ops->choose_key == NULL ||
-		may_need_stop(spec, args, ops, &by_image) ||
+	if (ops == NULL || args->once || ops->hand_over == NULL || ops->choose_key == NULL)
+		return 0; /* one look at a VM stops it, and begins with what the kernel knows */
+	if (is_stopped(spec, args))
+		return give_up_to_owner(spec, args, err);
+	if (may_need_stop(spec, args, ops, &by_image) ||
 		uni_spec_get_u64(spec, "pid", &pid, &why) != 0 || pid == 0 || pid > INT32_MAX)
 		return 0;
 	watched = (int)pid;
@@ -244,5 +272,7 @@ int uni_guest_give_up_rights(
 	ok = ops->hand_over(spec, args->shared, args->exits || args->exits_too, &why) == 0;
 	if (by_image)
 		rc = wait_for_judge(judge, &stop, err);
-	return rc == 0 && ok && !stop ? uni_privilege_drop_watching(watched, false, err) : rc;
+	if (rc == 0 && stop)
+		return give_up_to_owner(spec, args, err);
+	return rc == 0 && ok ? uni_privilege_drop_watching(watched, false, err) : rc;
 }

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/door.h"
 #include "base/io.h"
 #include "base/text.h"
 
@@ -84,4 +85,5 @@ void uni_helper_begin(const char *name, int *fd, size_t nr)
 	for (int i = 0; i < 3 && null >= 0; i++)
 		(void)dup2(null, i);
 	close_others(fd, nr);
+	uni_door_leave();
 }

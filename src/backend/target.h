@@ -184,6 +184,11 @@ struct uni_target_ops {
 	 * stops it.
 	 */
 	int (*observed_pid)(const struct uni_spec *spec, int *ret, struct uni_err *err);
+	/*
+	 * The same where the guest is stopped by whoever may trace this process, its user at least.
+	 * -UNI_ENOTSUP: attaching takes more.
+	 */
+	int (*stopped_pid)(const struct uni_spec *spec, int *ret, struct uni_err *err);
 
 	int (*attach)(const struct uni_spec *spec, const struct uni_attach_opts *opts,
 		struct uni_target **ret, struct uni_err *err);

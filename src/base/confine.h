@@ -28,6 +28,7 @@ enum uni_confined {
 	/* workers: */
 	UNI_CONFINED_WATCHER,  /* a reader with open events, and maps and programs in the kernel */
 	UNI_CONFINED_GUARDIAN, /* a reader that connects to sockets */
+	UNI_CONFINED_TRACER,   /* a watcher that stops the vCPUs of its own user's VMM */
 };
 
 /*

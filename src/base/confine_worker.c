@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <linux/bpf.h>
+#include <linux/kvm.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 
 #include "base/checked.h"
 #include "base/filter.h"
+
+#define X86_GETREGS 12u /* PTRACE_... */
+#define X86_SETREGS 13u
 
 static int add_watchers(scmp_filter_ctx f)
 {
@@ -37,15 +42,36 @@ static int add_guardians(scmp_filter_ctx f)
 	return uni_filter_add(f, calls, uni_array_len(calls));
 }
 
+/* Their files and memory, as far as the kernel lets this user; to wake a stopped profiler. */
+static int add_tracers(scmp_filter_ctx f)
+{
+	static const int calls[] = { SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev),
+		SCMP_SYS(pidfd_getfd), SCMP_SYS(kill), SCMP_SYS(setsid) };
+	int r = 0;
+#ifndef UNI_CONFINE_WIDE
+	static const unsigned long ioctls[] = { KVM_CREATE_VM, KVM_CHECK_EXTENSION };
+	static const unsigned long signals[] = { PR_SET_PDEATHSIG };
+	static const unsigned long hold[] = { PTRACE_SEIZE, PTRACE_INTERRUPT, X86_GETREGS,
+		X86_SETREGS, PTRACE_DETACH };
+
+	r = uni_filter_add_each(f, SCMP_SYS(ioctl), 1, ioctls, uni_array_len(ioctls));
+	if (r == 0)
+		r = uni_filter_add_each(f, SCMP_SYS(prctl), 0, signals, uni_array_len(signals));
+	if (r == 0)
+		r = uni_filter_add_each(f, SCMP_SYS(ptrace), 0, hold, uni_array_len(hold));
+#endif
+	return r == 0 ? uni_filter_add(f, calls, uni_array_len(calls)) : r;
+}
+
 static int add_workers(scmp_filter_ctx f, enum uni_confined what)
 {
 	int r = 0;
 
 	if (what == UNI_CONFINED_GUARDIAN)
 		r = add_guardians(f);
-	if (what == UNI_CONFINED_WATCHER)
+	if (what == UNI_CONFINED_WATCHER || what == UNI_CONFINED_TRACER)
 		r = add_watchers(f);
-	return r;
+	return r == 0 && what == UNI_CONFINED_TRACER ? add_tracers(f) : r;
 }
 
 int uni_confine_worker(enum uni_confined what, struct uni_err *err)

@@ -26,6 +26,12 @@ int uni_door_begin(uint64_t caps, int rules, struct uni_err *err)
 	return uni_side_begin(&job, &opener, err);
 }
 
+void uni_door_leave(void)
+{
+	opener = -1;
+	uni_observer_leave();
+}
+
 bool uni_door_is_used(void)
 {
 	return opener >= 0;

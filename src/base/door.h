@@ -26,6 +26,8 @@
  */
 int uni_door_begin(uint64_t caps, int rules, struct uni_err *err);
 bool uni_door_is_used(void); /* this process is a worker of root's */
+/* In a child whose other descriptors are closed: it opens files by itself. */
+void uni_door_leave(void);
 
 int uni_door_openat(int dir, const char *path, int flags, mode_t mode);
 DIR *uni_door_opendir(const char *path);

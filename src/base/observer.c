@@ -18,6 +18,7 @@ static int observer = -1; /* the worker's way to it */
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 static int observed;	   /* the process that may be looked into */
 static int memory_fd = -1; /* of that process */
+static bool reads_itself;
 
 int uni_observer_begin(int pid, bool stops, uint64_t caps, struct uni_err *err)
 {
@@ -35,6 +36,18 @@ int uni_observer_begin(int pid, bool stops, uint64_t caps, struct uni_err *err)
 	(void)snprintf(path, sizeof(path), "/proc/%d/mem", pid);
 	memory_fd = uni_observer_open(path, O_RDONLY);
 	return 0;
+}
+
+void uni_observer_leave_memory(void)
+{
+	reads_itself = true;
+	(void)close(memory_fd);
+	memory_fd = -1;
+}
+
+void uni_observer_leave(void)
+{
+	observer = -1;
 }
 
 bool uni_observer_is_used(void)
@@ -240,7 +253,7 @@ static ssize_t copy_from_file(
 ssize_t uni_observer_copy(int pid, const struct iovec *local, size_t nr_local,
 	const struct iovec *remote, size_t nr_remote)
 {
-	if (observer >= 0 && pid == observed)
+	if (observer >= 0 && pid == observed && !reads_itself)
 		return copy_from_file(local, nr_local, remote, nr_remote);
 	return process_vm_readv(pid, local, nr_local, remote, nr_remote, 0);
 }

@@ -29,6 +29,7 @@ struct uni_thread_stop;
  */
 int uni_observer_begin(int pid, bool stops, uint64_t caps, struct uni_err *err);
 bool uni_observer_is_used(void); /* this process is a worker that watches */
+void uni_observer_leave(void);	 /* uni_door_leave() */
 int uni_observer_pid(void);	 /* the process that is watched; 0: there is no observer */
 
 /* Is it the observer that reaches this path; or what this open folder lists? */
@@ -63,6 +64,8 @@ void uni_observer_let_go(struct uni_thread_stop *s);
  */
 bool uni_observer_hurry(bool on);
 
+/* The worker reads the memory of the process by itself, and no longer through an open file. */
+void uni_observer_leave_memory(void);
 /* process_vm_readv(). Also without an observer. */
 ssize_t uni_observer_copy(int pid, const struct iovec *local, size_t nr_local,
 	const struct iovec *remote, size_t nr_remote);

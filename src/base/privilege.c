@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/privilege.h"
 
+#include <errno.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/caps.h"
 #include "base/cleanup.h"
 #include "base/confine.h"
 #include "base/door.h"
+#include "base/io.h"
 #include "base/observer.h"
 
 #define BIT(cap)  (1ull << (cap))
@@ -76,19 +81,35 @@ static void change_user(void)
 		(void)!setresuid(NOBODY, NOBODY, NOBODY);
 }
 
-/* The kernel forgets the signal of a parent's death when the user changes. */
-static void change_user_only(void)
+static bool become_owner(const struct stat *st)
+{
+	if (geteuid() != 0)
+		return st->st_uid == geteuid() && st->st_gid == getegid();
+	return setgroups(0, NULL) == 0 && setresgid(st->st_gid, st->st_gid, st->st_gid) == 0 &&
+	       setresuid(st->st_uid, st->st_uid, st->st_uid) == 0;
+}
+
+/*
+ * The kernel forgets the signal of a parent's death when the user changes. owner: NULL, a user of
+ * its own.
+ */
+static bool change_user_only(const struct stat *owner)
 {
 	pid_t parent = getppid();
 	int sig = 0;
+	bool ok = true;
 
 	(void)prctl(PR_GET_PDEATHSIG, &sig);
-	change_user();
+	if (owner != NULL)
+		ok = become_owner(owner);
+	else
+		change_user();
 	if (sig == 0)
-		return;
+		return ok;
 	(void)prctl(PR_SET_PDEATHSIG, sig);
 	if (getppid() != parent)
 		(void)raise(sig);
+	return ok;
 }
 
 static int drop_rights(bool root, enum uni_confined what, struct uni_err *err)
@@ -97,7 +118,7 @@ static int drop_rights(bool root, enum uni_confined what, struct uni_err *err)
 	int rc;
 
 	if (root)
-		change_user_only();
+		(void)change_user_only(NULL);
 	rc = uni_caps_keep(0, false, err);
 	if (rc != 0)
 		return rc;
@@ -133,6 +154,61 @@ int uni_privilege_drop_beside(int pid, struct uni_err *err)
 		rc = uni_observer_begin(
 			pid, true, BIT(CAP_SYS_PTRACE) | BIT(CAP_SYS_NICE) | reading_caps(), err);
 	return rc == 0 ? drop_rights(root, UNI_CONFINED_WATCHER, err) : rc;
+}
+
+static bool stat_owner(int pid, struct stat *ret)
+{
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d", pid);
+	return stat(path, ret) == 0 && ret->st_uid != 0;
+}
+
+/* The kernel asks for the right to trace when this file is read. */
+static _Noreturn void try_as_owner(int pid, const struct stat *st)
+{
+	char path[32], text[256];
+
+	if (!become_owner(st) || uni_caps_keep(0, false, NULL) != 0)
+		_exit(1);
+	(void)snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
+	_exit(uni_read_small(path, text, sizeof(text)) > 0 ? 0 : 1);
+}
+
+bool uni_privilege_owner_may_trace(int pid)
+{
+	struct stat st;
+	int status = -1;
+	pid_t child, r;
+
+	if (!stat_owner(pid, &st))
+		return false;
+	child = fork();
+	if (child == 0)
+		try_as_owner(pid, &st);
+	do
+		r = waitpid(child, &status, 0);
+	while (r < 0 && errno == EINTR);
+	return child > 0 && r == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* Landlock would keep it from tracing any process. */
+int uni_privilege_drop_to_owner(int pid, struct uni_err *err)
+{
+	struct stat st;
+	int rc = geteuid() == 0 ? begin_opener(err) : 0;
+
+	if (rc == 0)
+		rc = uni_observer_begin(
+			pid, true, BIT(CAP_SYS_PTRACE) | BIT(CAP_SYS_NICE) | reading_caps(), err);
+	if (rc != 0)
+		return rc;
+	uni_observer_leave_memory();
+	if (!stat_owner(pid, &st) || !change_user_only(&st))
+		return uni_err_set(err, UNI_EPERM, "cannot become the user of process %d", pid);
+	rc = uni_caps_keep(0, false, err);
+	dropped = rc == 0;
+	return rc == 0 ? uni_confine_worker(UNI_CONFINED_TRACER, err) : rc;
 }
 
 int uni_privilege_keep_connecting(struct uni_err *err)

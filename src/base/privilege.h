@@ -35,7 +35,14 @@ int uni_privilege_drop_watching(int pid, bool stops, struct uni_err *err);
  * reads the memory of this process, the VMM; 0: of none.
  */
 int uni_privilege_drop_beside(int pid, struct uni_err *err);
-bool uni_privilege_is_dropped(void); /* by one of these */
+/*
+ * The same for a process that stops the vCPUs of a VMM by itself. It becomes the user of that
+ * process, who may trace it without any capability: uni_privilege_owner_may_trace() tries that. The
+ * child reads files of the VMM for it, and gives it real-time priority.
+ */
+int uni_privilege_drop_to_owner(int pid, struct uni_err *err);
+bool uni_privilege_owner_may_trace(int pid); /* and is not root */
+bool uni_privilege_is_dropped(void);	     /* by one of these */
 
 /*
  * For a child that stays: it keeps the right to connect to each socket, until uni_caps_give_up().

@@ -41,9 +41,9 @@ def tree(pid):
 
 
 class Guest:
-    """One of KVM, by QEMU; one of its gdb stub; or a process, of the other user."""
+    """One of KVM, by QEMU (theirs: of the other user); one of its gdb stub; or a process, of the other user."""
 
-    def __init__(self, scheme):
+    def __init__(self, scheme, theirs=False):
         self.folder = tempfile.mkdtemp(prefix="uniscope-attack-")
         self.socket = f"{self.folder}/g"
         self.command = (
@@ -51,7 +51,9 @@ class Guest:
              f"{BUILD}/lab/{IMAGE}.elf"] if scheme == "gdb" else
             [f"{SRC}/lab/boot", "--accel", "kvm", "--serial", "stdio", "--append", "loop=1", f"{BUILD}/lab/{IMAGE}.elf"]
                         if scheme == "kvm" else [f"{BUILD}/lab/process/{IMAGE}", "loop=1"])
-        self.more = AS_OTHER if scheme == "proc" else {}
+        self.more = AS_OTHER if scheme == "proc" or theirs else {}
+        if theirs:
+            self.more = AS_OTHER | {"extra_groups": [os.stat("/dev/kvm").st_gid]}
         self.image = self.command[0] if scheme == "proc" else self.command[-1]
         self.scheme = scheme
 
@@ -69,6 +71,11 @@ class Guest:
         self.p.wait()
         self.p.stdout.close()
         shutil.rmtree(self.folder)
+
+
+def state_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+        return f.read().rsplit(")", 1)[1].split()[0]
 
 
 def name_of(pid):
@@ -266,6 +273,47 @@ def guardian(top, guest):
     wait_for(lambda: b"lab_" in subprocess.run([U, "stacks", guest.target, "-e", guest.image], capture_output=True, check=False).stdout)
 
 
+def stopped(top, guest):
+    """Whoever stops the vCPUs of another user's VMM is that user, without capabilities. It is out of that user's reach."""
+    for command in (RECORD + PAUSE, TOP + PAUSE):
+        found = rights_of(U, command, guest, top)
+        assert found[0]["Uid"] == found[0]["Gid"] == {str(OTHER)} and not found[0]["Groups"] and confined(found[0]), f"{command}: {found}"
+        assert [s["CapPrm"] for s in found if s["Name"] == "uniscope-obs"] == [STUBS | NICE], f"{command}: {found}"
+        assert all(s["Small"] or (has_no_rights(s) and s["Uid"] == {str(OTHER)}) for s in found), f"{command}: {found}"
+    reads_bare(f"{top}/log", ["record", guest.target, *PAUSE, "-e", guest.image, "-d", "1", "-q", "-o", f"{top}/s"])
+    shutil.rmtree(f"{top}/s")
+    with subprocess.Popen([U, *RECORD, *PAUSE, guest.target, "-e", guest.image, "-o", f"{top}/s"]) as p:
+        try:
+            wait_for(lambda: os.path.exists(f"{top}/s/session.json") or p.poll() is not None)
+            for pid in tree(p.pid):
+                r = subprocess.run(["head", "-c", "1", f"/proc/{pid}/mem"], **AS_OTHER, capture_output=True, check=False)
+                assert b"Permission denied" in r.stderr, f"{name_of(pid)}: {r}"
+        finally:
+            p.kill()
+
+
+def is_held(guest):
+    return any("TracerPid:\t0\n" not in open(f"/proc/{guest.p.pid}/task/{t}/status", encoding="utf-8").read()
+               for t in os.listdir(f"/proc/{guest.p.pid}/task"))
+
+
+def wakes(top, guest):
+    """SIGSTOP hits whoever stops the vCPUs while it holds them: its watchdog, which has no rights either, wakes it."""
+    with subprocess.Popen([U, *RECORD, *PAUSE, "-F", "5000", guest.target, "-e", guest.image, "-o", f"{top}/s"]) as p:
+        def stops_while_it_holds():
+            p.send_signal(signal.SIGCONT)
+            p.send_signal(signal.SIGSTOP)
+            wait_for(lambda: state_of(p.pid) == "T")
+            return is_held(guest)
+
+        try:
+            wait_for(lambda: os.path.exists(f"{top}/s/session.json"))
+            wait_for(stops_while_it_holds)
+            wait_for(lambda: not is_held(guest), 20)
+        finally:
+            p.kill()
+
+
 def beside_a_command(top, guest):
     """The command of `record ... -- COMMAND` has the rights of the caller, the recorder has none. It ends with the recording."""
     script = 'grep CapEff: /proc/self/status >"$1/caps"; echo $$ >"$1/pid"; exec sleep 1000'
@@ -356,6 +404,10 @@ for way in schemes:
             check("proc: both sides of a pause have real-time priority", hurries, g)
             check("proc: a command beside the recording has the caller's rights", beside_a_command, g)
         check(f"{way}: the children end with it", end_together, g)
+if "kvm" in schemes:
+    with Guest("kvm", theirs=True) as g:
+        check("kvm: whoever stops the guest is the user of its VMM, without rights", stopped, g)
+        check("kvm: a recorder that stands still is woken", wakes, g)
 for accel in ["tcg"] + (["kvm"] if "kvm" in schemes else []):
     check(f"run: whoever reads the image has no rights ({accel})", run_rights, accel)
     check(f"run: the image is read without rights ({accel})", run_reads, accel)

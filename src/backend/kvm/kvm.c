@@ -158,6 +158,15 @@ static int kvm_hand_over(const struct uni_spec *spec, struct uni_target_shared *
 	return side->hand_over(pid, shared, exits, err);
 }
 
+static int kvm_stopped_pid(const struct uni_spec *spec, int *ret, struct uni_err *err)
+{
+	int rc = get_pid(spec, ret, err);
+
+	if (rc == 0 && (uni_spec_get(spec, "qmp") != NULL || tells_by_socket(*ret)))
+		rc = uni_err_set(err, UNI_ENOTSUP, "%s takes rights", spec->text);
+	return rc;
+}
+
 static int kvm_attach(const struct uni_spec *spec, const struct uni_attach_opts *opts,
 	struct uni_target **ret, struct uni_err *err)
 {
@@ -385,6 +394,7 @@ const struct uni_target_ops uni_target_kvm = {
 	.choose_key = kvm_choose_key,
 	.probe = kvm_probe,
 	.hand_over = kvm_hand_over,
+	.stopped_pid = kvm_stopped_pid,
 	.attach = kvm_attach,
 	.caps = kvm_caps,
 	.nr_vcpus = kvm_nr_vcpus,
