@@ -409,6 +409,8 @@ static int sample_and_write(struct run *run, const char *path, struct uni_err *e
 		rc = result_of(run, err);
 	}
 	rc2 = uni_workload_finish(args->workload, rc == 0 ? err : NULL);
+	if (rc == 0 && args->gone != NULL && run->job[0].end == UNI_END_GONE)
+		args->gone(args->ctx);
 	if (rc == 0 && rc2 == 0 && args->judge != NULL)
 		rc2 = args->judge(args->ctx, &run->job[0].stats, err);
 	if (rc == 0) {

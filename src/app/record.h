@@ -43,6 +43,7 @@ struct uni_record_args {
 	bool (*ended)(void *ctx);
 	bool (*awake)(void *ctx); /* does it run now? Whether it has ended is asked first */
 	int (*judge)(void *ctx, const struct uni_record_stats *st, struct uni_err *err);
+	void (*gone)(void *ctx); /* before: the only guest's vCPUs have ended by themselves */
 	void *ctx;
 };
 

@@ -42,6 +42,7 @@ struct attempt {
 	struct uni_boot boot;
 	bool booted;	      /* boot has the result */
 	bool qemu_left;	      /* QEMU could not even begin */
+	bool gone;	      /* its vCPUs have ended: QEMU does, too */
 	struct uni_err first; /* not told yet: why it was tried once more */
 	bool without_kvm;     /* as KVM could not run it, for this reason: */
 	struct uni_err in_kvm;
@@ -88,6 +89,27 @@ static bool is_awake(void *ctx)
 	return uni_boot_awake(&a->boot);
 }
 
+static void on_gone(void *ctx)
+{
+	struct attempt *a = ctx;
+
+	a->gone = true;
+}
+
+/* A QEMU that ends closes its stub before its monitor, and a vCPU ends before its process does. */
+static bool has_ended_by_now(struct attempt *a, int rc)
+{
+	const struct timespec nap = uni_ns_timespec(10 * UNI_NSEC_PER_MSEC);
+	uint64_t until_ns = uni_now_ns() + ENDING_NS;
+
+	while (!uni_boot_ended(&a->boot)) {
+		if ((rc != -UNI_EGONE && !a->gone) || uni_now_ns() >= until_ns)
+			return false;
+		(void)nanosleep(&nap, NULL);
+	}
+	return true;
+}
+
 /* If the guest died, keeps the recording if any of it is the image's. Exceptions: all of it is the
  * halt that ended it; or KVM is to blame, and there is another way. */
 static int judge_attempt(void *ctx, const struct uni_record_stats *st, struct uni_err *err)
@@ -97,7 +119,7 @@ static int judge_attempt(void *ctx, const struct uni_record_stats *st, struct un
 	char line[512];
 	bool only_halted;
 
-	if (!uni_boot_ended(&a->boot))
+	if (!has_ended_by_now(a, 0))
 		return 0;
 	uni_boot_tell(&a->boot, line, sizeof(line));
 	if (a->boot.end == UNI_BOOT_INTERNAL && may_try_tcg(a))
@@ -160,20 +182,6 @@ static int record_it(struct attempt *a, struct uni_err *err)
 
 	uni_target_shared_destroy(shared);
 	return rc;
-}
-
-/* A QEMU that ends closes its stub before its monitor. */
-static bool has_ended_by_now(struct attempt *a, int rc)
-{
-	const struct timespec nap = uni_ns_timespec(10 * UNI_NSEC_PER_MSEC);
-	uint64_t until_ns = uni_now_ns() + ENDING_NS;
-
-	while (!uni_boot_ended(&a->boot)) {
-		if (rc != -UNI_EGONE || uni_now_ns() >= until_ns)
-			return false;
-		(void)nanosleep(&nap, NULL);
-	}
-	return true;
 }
 
 /* The end of a guest that died says more than errors noticed meanwhile. */
@@ -270,6 +278,7 @@ static int try_once(struct attempt *a, struct uni_err *err)
 	int rc = uni_qemu_start(&a->args, &a->q, err);
 
 	a->booted = rc == 0;
+	a->gone = false;
 	a->qemu_left = rc == -UNI_EIO;
 	if (rc != 0)
 		return rc;
@@ -355,6 +364,7 @@ static int boot_until_recorded(struct attempt *a, struct uni_err *err)
 	a->o->rec.ended = has_ended;
 	a->o->rec.awake = is_awake;
 	a->o->rec.judge = judge_attempt;
+	a->o->rec.gone = on_gone;
 	a->o->rec.ctx = a;
 	uni_signals_begin(&signals);
 	do {
