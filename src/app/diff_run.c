@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "app/call_profile.h"
 #include "app/timeline.h"
+#include "backend/method.h"
 #include "recording/sjson.h"
 
 int uni_diff_per_parse(const char *text, struct uni_diff_per *ret, struct uni_err *err)
@@ -219,6 +220,20 @@ static double sample_seconds(const struct uni_source *s)
 	return scale;
 }
 
+/* All guests of the session: their samples are not of all time. */
+static bool is_on_cpu_alone(const struct uni_source *s)
+{
+	uint32_t nr = s->rec != NULL ? uni_recording_nr_guests(s->rec) : 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct uni_recorded_guest g = uni_recording_guest(s->rec, i);
+
+		if ((uni_method_flags(g.meta->method) & UNI_METHOD_ON_CPU) == 0)
+			return false;
+	}
+	return nr != 0;
+}
+
 static int check_read(const struct uni_diff_read *r, const struct uni_source_args *args,
 	const struct uni_diff_of *of, const struct uni_diff_per *per, struct uni_err *err)
 {
@@ -227,6 +242,11 @@ static int check_read(const struct uni_diff_read *r, const struct uni_source_arg
 	if (!(uni_profile_total(p) > 0) || (r->run.entry != NULL && r->run.nr == 0))
 		return uni_err_set(err, UNI_ENOENT, "%s holds nothing of %s to compare", args->path,
 			of->whole);
+	if (of->all_time && r->calls == NULL && is_on_cpu_alone(&r->s))
+		return uni_err_set(err, UNI_ENOTSUP,
+			"%s has samples of time on a CPU alone, as perf takes them of a process: "
+			"--of wall needs a guest of kvm:, gdb: or xen:",
+			args->path);
 	if (per->kind == UNI_DIFF_PER_EACH && r->calls == NULL)
 		return uni_err_set(err, UNI_ENOTSUP,
 			"%s: --per call needs a function trace (`trace record`), and this is none",

@@ -9,7 +9,7 @@ static const struct uni_method methods[] = {
 	{ "bpf", "samples made by the host's kernel (bpf)",
 		UNI_METHOD_STREAMED | UNI_METHOD_KERNEL | UNI_METHOD_UNPAUSED },
 	{ "perf", "samples made by the host's kernel (perf)",
-		UNI_METHOD_STREAMED | UNI_METHOD_UNPAUSED },
+		UNI_METHOD_STREAMED | UNI_METHOD_UNPAUSED | UNI_METHOD_ON_CPU },
 	{ "guest", "samples made by the guest itself (guest)",
 		UNI_METHOD_STREAMED | UNI_METHOD_INSIDE | UNI_METHOD_UNPAUSED },
 	{ "pause", "the guest is stopped for each sample (pause)", 0 },

@@ -16,6 +16,7 @@ enum uni_method_flags {
 	UNI_METHOD_KERNEL = 1u << 2, /* our programs in the kernel: they can count, and see exits */
 	UNI_METHOD_UNPAUSED = 1u << 3, /* the guest is not stopped for samples */
 	UNI_METHOD_COUNTED = 1u << 4,  /* all frames are functions' first bytes */
+	UNI_METHOD_ON_CPU = 1u << 5,   /* its clock is CPU time: no samples of other time */
 };
 
 struct uni_method {
