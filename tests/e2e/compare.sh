@@ -64,6 +64,8 @@ done
 check 'perf script: its times make blocks' gives 3 'p3.timed: 5,001 samples.* 128 blocks of time' p1.timed p3.timed
 check 'nothing is sure of ten phases' grep -q '^cannot tell' out
 check 'two outputs joined are put in order' sh -c '"$1" diff --json p1.timed p3.timed >1; "$1" diff --json p1.joined p3.joined | sed s/joined/timed/g >2; cmp 1 2' sh "$U"
+sed 's/^app /slow /' p1.timed >p1.slow
+check 'a program of another name: nothing is new' sh -c '"$1" diff --all p1.timed p1.slow >out; grep -q " a$" out && ! grep -q "(new)\|(gone)\| app$" out' sh "$U"
 # Stacks of nanoseconds, as our own export writes those of perf script.
 "$U" export -f folded -o n1.folded p1.timed 2>no
 check 'folded nanoseconds: a period is one sample' gives 0 'n1.folded: 5,001 samples' n1.folded n1.folded

@@ -17,6 +17,7 @@
 
 #define SNIFF_LINES   64
 #define EVENT_MAX     64
+#define COMM_MAX      256
 #define SECOND_DIGITS 10
 #define NO_TIME	      UINT64_MAX
 #define SPLIT_TRIES   16 /* colons of a line behind which its frame may begin */
@@ -365,17 +366,23 @@ static void read_frame(struct reader *r, struct uni_line l)
 	uni_stack_push(&r->stack, *known);
 }
 
+/* As the threads of a session, it is no function. A function may have the same name. */
 static uint32_t comm_frame(struct reader *r, struct uni_line comm)
 {
-	char name[256];
-	size_t n = uni_min(comm.len, sizeof(name));
+	char key[COMM_MAX + 1] = "\n", clean[UNI_TEXT_MAX + 1];
+	size_t n = uni_min(comm.len, (size_t)COMM_MAX);
+	uint32_t *known;
 
-	memcpy(name, comm.s, n);
-	for (size_t i = 0; i < n; i++) {
-		if (is_blank(name[i]))
-			name[i] = '_';
+	for (size_t i = 0; i < n; i++)
+		key[i + 1] = is_blank(comm.s[i]) ? '_' : comm.s[i];
+	known = uni_stack_known(&r->stack, key, n + 1);
+	if (known == NULL)
+		return UNI_NODE_NONE;
+	if (*known == UNI_NODE_NONE) {
+		n = uni_text_clean(clean, sizeof(clean), key + 1, n);
+		*known = uni_stack_synthetic(&r->stack, n != 0 ? clean : "-");
 	}
-	return uni_stack_name(&r->stack, name, n);
+	return *known;
 }
 
 static void set_unit(struct reader *r, const struct header *h)
