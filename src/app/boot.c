@@ -160,7 +160,7 @@ static bool has_halted(struct uni_boot *b)
 	uint64_t now_ns = uni_now_ns(), cpu_ns, key = 0;
 	bool idle, halted;
 
-	if (now_ns - b->look_ns < HALTED_NS || b->held || b->q->pid <= 0)
+	if (now_ns - b->look_ns < HALTED_NS || b->held || b->unsettled || b->q->pid <= 0)
 		return false;
 	cpu_ns = uni_process_cpu_ns(b->q->pid);
 	idle = b->look_ns != 0 && (strncmp(b->q->accel, "tcg", 3) == 0 ||
@@ -218,7 +218,7 @@ bool uni_boot_awake(const struct uni_boot *b)
 /* QEMU keeps a guest that has ended: learn from it while it is still there. */
 static void look_back(struct uni_boot *b)
 {
-	if (b->watched || b->q->pid <= 0)
+	if (b->watched || b->unsettled || b->q->pid <= 0)
 		return;
 	b->watched = true;
 	look_at_cpu(b);

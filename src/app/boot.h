@@ -41,6 +41,8 @@ struct uni_boot {
 	bool has_cpu, watched, said_waiting;
 	bool stopped; /* the VMM holds it, be it for a sample */
 	bool held;    /* for another reason */
+	/* A vCPU is about to stop for us: QEMU is asked nothing that this vCPU has to answer. */
+	bool unsettled;
 	uint64_t stop_ns;
 	uint64_t look_ns, look_cpu_ns; /* when it was last looked whether it has halted for good */
 	uint64_t halted_key;	       /* of the registers then, if it had; else 0 */

@@ -99,9 +99,16 @@ static bool may_show(struct run *run)
 }
 
 /* False: the guest has ended, and the run with it. */
-static bool look_after(const struct uni_record_args *args)
+static bool look_after(const struct part *part)
 {
-	if (args->ended == NULL || !args->ended(args->ctx))
+	const struct uni_record_args *args = part->run->args;
+	struct uni_target *t = part->g->t;
+	bool settled;
+
+	if (args->ended == NULL)
+		return true;
+	settled = t->ops->settled == NULL || t->ops->settled(t);
+	if (!args->ended(args->ctx, settled))
 		return true;
 	uni_signals_ask_to_stop();
 	return false;
@@ -109,9 +116,10 @@ static bool look_after(const struct uni_record_args *args)
 
 static bool is_awake(void *ctx)
 {
-	const struct uni_record_args *args = ((struct part *)ctx)->run->args;
+	const struct part *part = ctx;
+	const struct uni_record_args *args = part->run->args;
 
-	return look_after(args) && (args->awake == NULL || args->awake(args->ctx));
+	return look_after(part) && (args->awake == NULL || args->awake(args->ctx));
 }
 
 static void on_begin(void *ctx)
@@ -131,7 +139,7 @@ static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t e
 	uni_signals_suspend(&run->gate);
 	atomic_store(&part->samples, st->weight);
 	atomic_store(&part->missed, st->skipped + st->lost);
-	(void)look_after(run->args);
+	(void)look_after(part);
 	if (run->args->quiet || !may_show(run))
 		return;
 	for (size_t i = 0; i < run->nr; i++) {

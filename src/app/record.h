@@ -40,7 +40,7 @@ struct uni_record_args {
 						 VMM has ended; target: its name. NULL: it is not */
 	/* For `run`: has the guest ended, and is the recording worth keeping (0)? Otherwise the
 	 * error, and the recording is removed. NULL: not asked. */
-	bool (*ended)(void *ctx);
+	bool (*ended)(void *ctx, bool settled); /* settled: as the target's op */
 	bool (*awake)(void *ctx); /* does it run now? Whether it has ended is asked first */
 	int (*judge)(void *ctx, const struct uni_record_stats *st, struct uni_err *err);
 	void (*gone)(void *ctx); /* before: the only guest's vCPUs have ended by themselves */

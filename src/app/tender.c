@@ -114,6 +114,11 @@ static void tell_end(const struct tender *t, char *ret, size_t cap)
 		WIFSIGNALED(t->status) ? WTERMSIG(t->status) : WEXITSTATUS(t->status), words);
 }
 
+static bool has_ended_meanwhile(void *ctx, bool settled)
+{
+	return has_ended(ctx);
+}
+
 /* A guest that ended is recorded if some of its samples were. */
 static int judge_end(void *ctx, const struct uni_record_stats *st, struct uni_err *err)
 {
@@ -136,8 +141,9 @@ static int record_tender(const struct uni_tender_args *args, struct tender *t, s
 	(void)snprintf(target, sizeof(target), "%s:pid=%d",
 		args->notes->binding == UNI_SOLO5_HVT ? "kvm" : "proc", (int)t->pid);
 	attach.target = target;
-	attach.ended = args->rec->ended = has_ended;
+	attach.ended = has_ended;
 	attach.ended_ctx = args->rec->ctx = t;
+	args->rec->ended = has_ended_meanwhile;
 	args->rec->judge = judge_end;
 	rc = uni_guest_open(&g, &attach, err);
 	if (rc == 0) {

@@ -241,6 +241,9 @@ struct uni_target_ops {
 	void (*info)(struct uni_target *t, struct uni_target_info *ret);
 	/* Is the guest still there? False once it has ended: then the run closes cleanly. */
 	bool (*alive)(struct uni_target *t);
+	/* Optional. Between holds: does no vCPU stop late for a hold that is over? Otherwise its
+	 * VMM may wait for it, and cannot answer. */
+	bool (*settled)(struct uni_target *t);
 	/*
 	 * Optional. After -UNI_EGONE, or when it is no longer alive(): is the guest still there,
 	 * and only our way to it lost? Returns 0 (not known: it ended), or the reason.

@@ -82,6 +82,14 @@ static bool has_ended(void *ctx)
 	return uni_boot_ended(&a->boot);
 }
 
+static bool has_ended_meanwhile(void *ctx, bool settled)
+{
+	struct attempt *a = ctx;
+
+	a->boot.unsettled = !settled;
+	return uni_boot_ended(&a->boot);
+}
+
 static bool is_awake(void *ctx)
 {
 	struct attempt *a = ctx;
@@ -102,6 +110,7 @@ static bool has_ended_by_now(struct attempt *a, int rc)
 	const struct timespec nap = uni_ns_timespec(10 * UNI_NSEC_PER_MSEC);
 	uint64_t until_ns = uni_now_ns() + ENDING_NS;
 
+	a->boot.unsettled = false;
 	while (!uni_boot_ended(&a->boot)) {
 		if ((rc != -UNI_EGONE && !a->gone) || uni_now_ns() >= until_ns)
 			return false;
@@ -361,7 +370,7 @@ static int boot_until_recorded(struct attempt *a, struct uni_err *err)
 	struct uni_signals signals;
 	int rc;
 
-	a->o->rec.ended = has_ended;
+	a->o->rec.ended = has_ended_meanwhile;
 	a->o->rec.awake = is_awake;
 	a->o->rec.judge = judge_attempt;
 	a->o->rec.gone = on_gone;

@@ -404,6 +404,7 @@ const struct uni_target_ops uni_target_kvm = {
 	.gmem = kvm_gmem,
 	.info = kvm_info,
 	.alive = uni_kvm_alive,
+	.settled = uni_kvm_settled,
 	.on_cpu = kvm_on_cpu,
 	.cpu_most = kvm_on_cpu,
 	.stream_method = "bpf",

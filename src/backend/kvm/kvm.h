@@ -77,5 +77,6 @@ int uni_kvm_release(struct uni_target *t);
 void uni_kvm_let_all_go(struct uni_kvm *k);
 bool uni_kvm_any_held(const struct uni_kvm *k);
 bool uni_kvm_alive(struct uni_target *t);
+bool uni_kvm_settled(struct uni_target *t);
 
 #endif

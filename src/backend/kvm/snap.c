@@ -193,6 +193,12 @@ bool uni_kvm_alive(struct uni_target *t)
 	return (any_thread(k) || !k->prepared || k->rests) && !process_ended(k);
 }
 
+bool uni_kvm_settled(struct uni_target *t)
+{
+	(void)uni_kvm_release(t);
+	return !uni_kvm_any_held((struct uni_kvm *)t);
+}
+
 /*
  * A thread that the host has preempted cannot stop before it gets a CPU again. Until then, the
  * guest stands still because of the host, not because of us. This is known for one vCPU only: of

@@ -157,6 +157,13 @@ static bool tee_alive(struct uni_target *t)
 	return inner->ops->alive(inner);
 }
 
+static bool tee_settled(struct uni_target *t)
+{
+	struct uni_target *inner = tee_of(t)->inner;
+
+	return inner->ops->settled == NULL || inner->ops->settled(inner);
+}
+
 static int tee_lost(struct uni_target *t, struct uni_err *err)
 {
 	struct uni_target *inner = tee_of(t)->inner;
@@ -187,6 +194,7 @@ static const struct uni_target_ops tee_ops = {
 	.gmem = tee_gmem,
 	.info = tee_info,
 	.alive = tee_alive,
+	.settled = tee_settled,
 	.lost = tee_lost,
 	.detach = tee_detach,
 };
