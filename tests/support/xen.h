@@ -37,7 +37,8 @@ struct hv {
 	uint8_t reason;
 	uint8_t uuid[16];
 	uint64_t never_started, blocked; /* masks of vCPUs */
-	uint32_t tsc_khz;
+	uint32_t tsc_mode, tsc_khz;
+	uint32_t sysctl_version, machine_khz;
 	uint8_t ctx[HV_VCPUS][HV_CTX];
 	int ram_fd;
 	uint8_t *ram;
@@ -144,6 +145,7 @@ static inline int hv_domctl(struct uni_xen_domctl *op)
 		op->u.vcpu_info.blocked = hv->blocked >> op->u.vcpu_info.vcpu & 1;
 		return 0;
 	case UNI_XEN_TSC_INFO:
+		op->u.tsc.mode = hv->tsc_mode;
 		op->u.tsc.khz = hv->tsc_khz;
 		return 0;
 	case UNI_XEN_ADDRESS_SIZE:
@@ -152,6 +154,17 @@ static inline int hv_domctl(struct uni_xen_domctl *op)
 	default:
 		return -ENOSYS;
 	}
+}
+
+static inline int hv_sysctl(struct uni_xen_sysctl *op)
+{
+	if (op->interface_version != hv->sysctl_version)
+		return -EACCES;
+	if (op->cmd != UNI_XEN_PHYSINFO)
+		return -ENOSYS;
+	memset(&op->u, 0xff, 128);
+	op->u.physinfo.cpu_khz = hv->machine_khz;
+	return 0;
 }
 
 static inline int hv_open(struct uni_xen_conn **ret, char *why, size_t cap)
@@ -182,6 +195,8 @@ static inline void hv_buffer_free(struct uni_xen_conn *c, void *p, size_t nr_pag
 
 static inline int hv_call1(struct uni_xen_conn *c, unsigned op, void *arg)
 {
+	if (op == UNI_XEN_NR_SYSCTL)
+		return hv_sysctl(arg);
 	return op == UNI_XEN_NR_DOMCTL ? hv_domctl(arg) : -ENOSYS;
 }
 

@@ -200,7 +200,7 @@ static void reads_large_pages(void **state)
 	struct uni_pt_root root;
 	struct uni_target *t;
 	struct uni_as *as;
-	uint64_t word;
+	uint64_t word, va;
 
 	make_guest(true);
 	hv_put(FRAME(7) + 0x18, 0x77);
@@ -211,17 +211,10 @@ static void reads_large_pages(void **state)
 	assert_int_equal(t->ops->snap(t, VCPUS(1), regs, 0), 0);
 	assert_int_equal(t->arch->paging(&regs[0], &root), 0);
 	uni_as_begin(as, &root);
-	assert_int_equal(
-		uni_as_read_u64(
-			as, uni_gva_of((STACK_VA & ~0x1fffffull) + FRAME(7) - big + 0x18), &word),
-		0);
-	assert_int_equal(word, 0x77);
-	assert_int_equal(
-		uni_as_read_u64(as,
-			uni_gva_of((STACK_VA & ~0x3fffffffull) + (1ull << 30) + FRAME(7) + 0x18),
-			&word),
-		0);
-	assert_int_equal(word, 0x77);
+	va = (STACK_VA & ~0x1fffffull) + FRAME(7) - big + 0x18;
+	assert_true(uni_as_read_u64(as, uni_gva_of(va), &word) == 0 && word == 0x77);
+	va = (STACK_VA & ~0x3fffffffull) + (1ull << 30) + FRAME(7) + 0x18;
+	assert_true(uni_as_read_u64(as, uni_gva_of(va), &word) == 0 && word == 0x77);
 	uni_as_destroy(as);
 	uni_target_detach(t);
 }
@@ -234,6 +227,12 @@ static void tells_the_rate(void **state)
 	t = attached("xen:dom=7,pause=no");
 	hv->tsc_khz = 2600000;
 	assert_int_equal(t->ops->counter_hz(t), 2600000000);
+	/* It reads the machine's counter, and has no rate of its own. */
+	hv->tsc_mode = UNI_XEN_TSC_NATIVE;
+	hv->machine_khz = 3100000;
+	assert_int_equal(t->ops->counter_hz(t), 0); /* sysctl of an unknown version */
+	hv->sysctl_version = 0x15;
+	assert_int_equal(t->ops->counter_hz(t), 3100000000);
 	uni_target_detach(t);
 }
 

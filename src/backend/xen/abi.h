@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The parts of Xen's interface to dom0 that have not changed since Xen 4.7, in our own words. These
- * are the multicall (public/xen.h), the frame of a domctl, and the four domctls that we use
- * (public/domctl.h). Only domctl's interface version changes with each release; see call.h.
+ * are the multicall (public/xen.h), the frame of a domctl, the domctls that we use
+ * (public/domctl.h), and the begin of one sysctl (public/sysctl.h). Only the interface versions of
+ * domctl and sysctl change with each release; see call.h.
  */
 #ifndef UNI_BACKEND_XEN_ABI_H
 #define UNI_BACKEND_XEN_ABI_H
@@ -12,6 +13,7 @@
 #include <stdint.h>
 
 #define UNI_XEN_NR_MULTICALL 13u /* __HYPERVISOR_multicall */
+#define UNI_XEN_NR_SYSCTL    35u /* __HYPERVISOR_sysctl */
 #define UNI_XEN_NR_DOMCTL    36u /* __HYPERVISOR_domctl */
 
 enum uni_xen_domctl_cmd { /* XEN_DOMCTL_* */
@@ -69,6 +71,8 @@ struct uni_xen_abi_vcpu_info {
 	uint32_t cpu;
 };
 
+enum { UNI_XEN_TSC_NATIVE = 2 }; /* TSC_MODE_NEVER_EMULATE */
+
 /* struct xen_domctl_tsc_info */
 struct uni_xen_abi_tsc {
 	uint32_t mode, khz, incarnation, pad;
@@ -90,6 +94,21 @@ struct uni_xen_domctl {
 	} u;
 };
 
+enum { UNI_XEN_PHYSINFO = 3 }; /* XEN_SYSCTL_physinfo */
+
+/* struct xen_sysctl with the begin of struct xen_sysctl_physinfo; its union has 128 bytes */
+struct uni_xen_sysctl {
+	uint32_t cmd, interface_version;
+	union {
+		struct {
+			uint32_t threads_per_core, cores_per_socket, nr_cpus, max_cpu_id;
+			uint32_t nr_nodes, max_node_id;
+			uint32_t cpu_khz; /* of the time stamp counter */
+		} physinfo;
+		uint64_t words[32]; /* more than any release has */
+	} u;
+};
+
 /* struct multicall_entry */
 struct uni_xen_multicall {
 	uint64_t op, result; /* result: Xen's negative errno, which is the same as Linux's */
@@ -102,6 +121,8 @@ static_assert(offsetof(struct uni_xen_abi_vcpu_info, blocked) == 5, "getvcpuinfo
 static_assert(offsetof(struct uni_xen_abi_info, tot_pages) == 8, "getdomaininfo");
 static_assert(offsetof(struct uni_xen_abi_info, nr_online_vcpus) == 64, "getdomaininfo");
 static_assert(offsetof(struct uni_xen_abi_info, handle) == 76, "getdomaininfo");
+static_assert(sizeof(struct uni_xen_sysctl) <= sizeof(struct uni_xen_domctl), "one buffer");
+static_assert(offsetof(struct uni_xen_sysctl, u.physinfo.cpu_khz) == 32, "physinfo");
 static_assert(sizeof(struct uni_xen_multicall) == 64, "multicall_entry");
 
 #endif

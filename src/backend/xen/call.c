@@ -259,12 +259,32 @@ int uni_xen_call_width(struct uni_xen_call *x, uint32_t domid, unsigned *ret)
 	return code_of(rc);
 }
 
+/*
+ * The rate of the machine's counter. A sysctl has an interface version of its own, which goes up
+ * with some releases: the first that is not refused is this hypervisor's.
+ */
+static uint32_t machine_khz(struct uni_xen_call *x)
+{
+	struct uni_xen_sysctl *op = (struct uni_xen_sysctl *)(void *)&x->op[SINGLE];
+	int rc = -EACCES;
+
+	for (uint32_t v = VERSION_FIRST; rc == -EACCES && v <= VERSION_LAST; v++) {
+		*op = (struct uni_xen_sysctl){ .cmd = UNI_XEN_PHYSINFO, .interface_version = v };
+		rc = x->m->call1(x->conn, UNI_XEN_NR_SYSCTL, op);
+	}
+	return rc >= 0 ? op->u.physinfo.cpu_khz : 0;
+}
+
+/* A domain that reads the machine's counter itself has no rate of its own. */
 uint64_t uni_xen_call_tsc_hz(struct uni_xen_call *x, uint32_t domid)
 {
 	struct uni_xen_domctl *op = prepare_domctl(x, SINGLE, UNI_XEN_TSC_INFO, domid);
+	uint32_t khz = 0;
 
 	op->u.tsc = (struct uni_xen_abi_tsc){ 0 };
-	return do_single(x) == 0 ? UINT64_C(1000) * op->u.tsc.khz : 0;
+	if (do_single(x) == 0)
+		khz = op->u.tsc.mode == UNI_XEN_TSC_NATIVE ? machine_khz(x) : op->u.tsc.khz;
+	return UINT64_C(1000) * khz;
 }
 
 int uni_xen_call_blocked(struct uni_xen_call *x, uint32_t domid, uint32_t vcpu, bool *ret)

@@ -49,8 +49,8 @@ int uni_xen_call_unpause(struct uni_xen_call *x, uint32_t domid);
 /* The bits of an address in a PV domain. */
 int uni_xen_call_width(struct uni_xen_call *x, uint32_t domid, unsigned *ret);
 
-/* The rate of the domain's time stamp counter; 0: Xen does not tell (tsc_mode=native, arm64). Xen
- * pauses the domain for it. */
+/* The rate of the domain's time stamp counter; 0: Xen does not tell (arm64). Xen pauses the domain
+ * for it. */
 uint64_t uni_xen_call_tsc_hz(struct uni_xen_call *x, uint32_t domid);
 
 /* Does the vCPU wait for an event? */
