@@ -61,7 +61,8 @@
 #define UNI_TRACE_COPIES_TEXT 8
 /* The guest tells of spans: UNI_TRACE_CLASS_SPAN_BEGIN and _END. */
 #define UNI_TRACE_TELLS_SPANS 16
-/* The guest keeps what is open of threads and promises in a table: head.promises. */
+/* The guest keeps what is open of threads and promises in a table, head.promises, with which a
+ * recording is to begin. */
 #define UNI_TRACE_KEEPS_PROMISES 32
 /* The guest records since its first call, and has not called uni_trace_init() yet: it may get more
  * CPUs. */

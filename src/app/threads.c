@@ -43,6 +43,14 @@ int uni_guest_threads(const struct uni_guest *g, const struct uni_image_search *
 			g->spec.text);
 	if (!streams)
 		rc = uni_guest_model(g, search, ret, err);
+	if (rc == 0 && *ret != NULL && !uni_model_has_stacks(*ret)) {
+		uni_model_close(*ret);
+		*ret = NULL;
+		rc = uni_err_set(err, UNI_ENOTSUP,
+			"threads: this guest's are promises, which have no stacks to sample: "
+			"'uniscope stacks --threads' shows who waits, and 'uniscope trace record "
+			"--threads' records it");
+	}
 	if (rc == 0 || all)
 		return rc;
 	*err = (struct uni_err){ 0 };

@@ -84,13 +84,15 @@ static int fill_meta(struct run *r, struct uni_err *err)
 	return rc;
 }
 
-/* Threads without a name still differ by their numbers: missing names are no failure. */
+/* Threads without a name still differ by their numbers: missing names are no failure. Those that
+ * the guest tells the tracer of have them in the rings. */
 static void find_names(struct run *r)
 {
 	const struct uni_image_search none = { 0 };
 	struct uni_err err = { 0 };
 
-	if (uni_guest_model(&r->t->g, &none, &r->model, &err) == 0)
+	if (uni_guest_model(&r->t->g, &none, &r->model, &err) == 0 &&
+		uni_model_has_stacks(r->model))
 		(void)uni_tnames_create(
 			r->t->g.t, &r->t->g.unwinder, r->model, &r->cfg.names, &err);
 }

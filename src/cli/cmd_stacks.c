@@ -378,6 +378,12 @@ static void print_head(const struct shot *shot, const struct stack *k)
 		off, says);
 }
 
+/* A promise has none. */
+static bool has_stack(const struct shot *shot, const struct stack *k)
+{
+	return k->thread == NULL || uni_model_has_stacks(shot->model);
+}
+
 static void print_text(const struct shot *shot)
 {
 	for (size_t k = 0; k < shot->nr; k++) {
@@ -388,7 +394,7 @@ static void print_text(const struct shot *shot)
 			print_registers(shot, shot->stack[k].regs);
 		for (size_t i = 0; i < c->nr; i++)
 			print_frame(shot, c, i);
-		if (c->stop != UNI_STOP_ROOT)
+		if (c->stop != UNI_STOP_ROOT && has_stack(shot, &shot->stack[k]))
 			(void)printf("  (cut short: %s)\n", uni_stop_name(c->stop));
 		if (k + 1 < shot->nr)
 			(void)putchar('\n');

@@ -91,6 +91,8 @@ const char *uni_model_name(const struct uni_image *img);
  */
 int uni_model_open(const struct uni_model_from *from, struct uni_model **ret, struct uni_err *err);
 void uni_model_close(struct uni_model *m); /* NULL-safe */
+/* False: its threads are promises, which have no stack. */
+bool uni_model_has_stacks(const struct uni_model *m);
 
 /*
  * Puts all threads into list. as must have the root of the guest's address space (uni_as_begin);

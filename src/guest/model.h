@@ -37,6 +37,7 @@ struct uni_look {
 struct uni_guest_ops {
 	const char *name;
 	const char *title;		  /* for messages: "Unikraft" */
+	bool no_stacks;			  /* its threads have none, and are on no vCPU */
 	const char *syms[UNI_MODEL_SYMS]; /* an image that has the first two symbols is of this
 					     guest; it must have the others as well, but for
 					     those with "?" in front (sym: 0) */

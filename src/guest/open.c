@@ -135,7 +135,7 @@ int uni_model_open(const struct uni_model_from *from, struct uni_model **ret, st
 		return uni_err_nomem(err);
 	name_members(m->ops, m->member);
 	rc = find_symbols(m, from->img, err);
-	if (rc == 0)
+	if (rc == 0 && nr_members(m->ops) != 0)
 		rc = from->debug != NULL ? find_members(m, from->debug, err) : use_known(m, err);
 	if (rc == 0)
 		*ret = uni_take(m);
@@ -148,4 +148,9 @@ void uni_model_close(struct uni_model *m)
 		return;
 	free(m->member);
 	free(m);
+}
+
+bool uni_model_has_stacks(const struct uni_model *m)
+{
+	return !m->ops->no_stacks;
 }

@@ -277,6 +277,18 @@ record_held() {
 	done
 }
 
+# Without a recording: who waits, and for what, from the table that the package keeps. They have no stacks to sample.
+waits_now() {
+	waits_for_input app || return 1
+	timeout 60 "$U" stacks --threads "proc:pid=$program" -e app >stacks 2>err
+	status=$?
+	timeout 60 "$U" record --threads "proc:pid=$program,via=stop" -e app -d 0.1 -o none.uniscope 2>refused && status=1
+	ends || { cat stacks err; return 1; }
+	cat stacks err refused
+	grep -q '^thread [0-9]* tcp (blocked on arp reply)$' stacks && grep -q '^vCPU 0' stacks && ! grep -q httpd stacks &&
+		grep -q 'promises, which have no stacks to sample' refused
+}
+
 # Dead: its core has what it told, in seconds of a counter that the program has measured itself.
 dead() {
 	sed -i '/foreign_stubs/d' fresh/dune && rm fresh/clock.c &&
@@ -311,6 +323,7 @@ if [ "$(uname -m)" = x86_64 ]; then
 	check 'it is a package' package
 	check 'into the ring that it brings' ring
 	check 'a recording has what the ring held before' record_held
+	check 'who waits now' waits_now
 	check 'a core of it has seconds' dead
 fi
 echo "1..$n"

@@ -234,7 +234,8 @@ value uni_mprof_ring_memory(value size)
 uint64_t solo5_clock_monotonic(void) __attribute__((weak));
 int clock_gettime(int clock, void *seconds_and_ns) __attribute__((weak));
 
-#define MONOTONIC 1
+#define MONOTONIC   1
+#define TABLE_BYTES (sizeof(struct uni_trace_promises) + 4096 * sizeof(struct uni_trace_promise))
 
 static bool clock_ns(uint64_t *ret)
 {
@@ -279,10 +280,32 @@ static void measure_rate(void)
 	}
 }
 
+/*
+ * Keeps a table of the threads and promises that are open, for whoever looks at the program while
+ * it waits. A recording begins with what the ring holds, as that tells more than the table. So the
+ * host is not told of the table as one to begin with.
+ */
+static void keep_table(void)
+{
+	static char *table;
+
+	if (table == NULL)
+		table = malloc(TABLE_BYTES + 63);
+	if (table == NULL || uni_promise_keep((void *)(((uintptr_t)table + 63) & ~(uintptr_t)63),
+				     TABLE_BYTES) != 0)
+		return;
+	uni_trace_head.features &= ~(uint64_t)UNI_TRACE_KEEPS_PROMISES;
+}
+
 value uni_mprof_ring_on(value on)
 {
 	measure_rate();
-	uni_trace_head.control.promises = Bool_val(on);
+	uni_trace_head.control.promises = 0;
+	uni_trace_head.promises = 0;
+	if (Bool_val(on)) {
+		keep_table();
+		uni_trace_head.control.promises |= UNI_TRACE_PROMISES_TELL;
+	}
 	return Val_unit;
 }
 

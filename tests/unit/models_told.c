@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Threads that a guest tells the tracer of: who waits, from the table of what is open. usage:
+ * test-models-told FOLDER-OF-IMAGES */
+#include "models.h"
+#include "uniscope/promise.h"
+
+#define PLACE(i) (sizeof(struct uni_trace_promises) + (i) * sizeof(struct uni_trace_promise))
+
+/* The threads that a guest tells the tracer of. */
+static void told_threads(void **state)
+{
+	const struct uni_guest_thread *t;
+	struct bench b;
+	int rc;
+
+	assert_true(load(&b, "tracer-gcc", &rc));
+	assert_int_equal(rc, 0);
+	assert_false(uni_model_has_stacks(b.model));
+	open_guest(&b);
+	t = b.list->v;
+	walk(&b, 1);
+	assert_int_equal(b.list->nr, 3);
+	assert_int_equal(b.list->cut, UNI_THREADS_WHOLE);
+	assert_string_equal(t[0].name, "tcp\xef\xbf\xbd");
+	assert_true(t[0].number == 2 && t[0].state == UNI_THREAD_BLOCKED && t[0].vcpu == -1);
+	assert_string_equal(t[0].wait_name, "arp reply");
+	assert_string_equal(t[1].name, "netif");
+	assert_true(t[1].state == UNI_THREAD_UNKNOWN && t[1].wait_on == 0);
+	assert_string_equal(t[2].wait_name, "a promise"); /* that the table does not have */
+	/* It is being changed, or had no room. */
+	put64(&b, "table", 0, 16 | 1ull << 32);
+	walk(&b, 1);
+	assert_int_equal(b.list->cut, UNI_THREADS_MORE);
+	/* Full, so that no free place ends a search. */
+	put64(&b, "table", 0, 16);
+	for (unsigned i = 0; i < 16; i++) {
+		if (*at(&b, "table", PLACE(i)) == 0xff)
+			put64(&b, "table", PLACE(i), 1000);
+	}
+	walk(&b, 1);
+	assert_int_equal(b.list->nr, 3);
+	/* No size, no power of two, and not in memory. */
+	for (unsigned i = 0; i < 3; i++) {
+		put64(&b, "table", 0, (const uint64_t[]){ 0, 12, 1u << 16 }[i]);
+		walk(&b, 1);
+		assert_true(i == 2 ? b.list->nr >= 3 : b.list->nr == 0);
+	}
+	assert_int_equal(b.list->cut, UNI_THREADS_FAULT);
+	put64(&b, "uni_trace_head", offsetof(struct uni_trace_head, promises), UINT64_MAX - 40);
+	walk(&b, 1);
+	assert_int_equal(b.list->nr, 0);
+	close_bench(&b);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(told_threads),
+	};
+
+	if (argc != 2)
+		return 2;
+	images = argv[1];
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
