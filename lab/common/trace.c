@@ -12,7 +12,8 @@ static uint64_t text_rules[64];
 /* Words of the command line. ring=KiB for each vCPU (1024); stop=1: a full ring stays as it is.
  * texts=0: no
  * text behind arguments. promises=1: events of threads and promises from the beginning on; keep=1:
- * a table of the open ones. names=0: no names of threads. */
+ * a table of the open ones. names=0: no names of threads. hz=0: it does not tell its counter's
+ * rate. */
 void lab_trace_init(void)
 {
 	struct uni_trace_cpu *cpus[LAB_MAX_CPUS];
@@ -24,7 +25,7 @@ void lab_trace_init(void)
 		cpus[i] = lab_trace_cpu(i);
 	if (uni_trace_init(lab_linear_alloc(pages), pages * 4096ULL, LAB_MAX_CPUS, cpus,
 		    lab_arg("stop", 0) ? UNI_TRACE_STOP : UNI_TRACE_OVERWRITE,
-		    lab_truth.tsc_hz) != 0)
+		    lab_arg("hz", 1) ? lab_truth.tsc_hz : 0) != 0)
 		lab_fail("ring= is too small");
 	memory.linear = (uint64_t)lab_linear_ram(&memory.size);
 	if (lab_arg("texts", 1) != 0)

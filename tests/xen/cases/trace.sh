@@ -80,6 +80,17 @@ dead() { # HOW: the ring of one that has ended
 	uniscope trace dump "xen:dom=$dom" -o "$T/d" --overwrite >"$T/said" 2>&1 && events 10000 || return
 	xl destroy "$dom" && nothing_left
 }
+# A guest that does not know the rate of its counter, and reads the machine's: Xen tells it.
+rate() { # WORD...: as a recording has it
+	name=$CASE-rate
+	dom=$(guest -n "$name" -t pvh -m 96 $app loop=1 "$@") && said "$name" '^lab: running' 60 &&
+		uniscope trace record "xen:dom=$dom" -q -d 0.1 --filter 'traced_*' -o "$T/rate" --overwrite && xl destroy "$name" &&
+		grep -o '"tsc_hz": *"*[0-9]*' "$T/rate/session.json" | head -n 1 | tr -dc 0-9
+}
+same_rate() {
+	own=$(rate) && xen=$(rate hz=0) && echo "$own as the guest says, $xen as Xen does" && [ "$own" -gt 0 ] &&
+		[ $((xen - own)) -le $((own / 100)) ] && [ $((own - xen)) -le $((own / 100)) ]
+}
 ended_so() { case $(state "$dom") in *c | *s) ;; *) return 1 ;; esac }
 
 for type in pv pvh; do
@@ -95,5 +106,6 @@ for type in pv pvh; do
 	check "$type: a ring as MirageOS grants it" mirage $type
 done
 check 'a ring as MirageOS grants it, while it is written' mirage_runs
+check 'the rate of a native counter' same_rate
 check 'a ring after a crash' dead crash
 check 'a ring after power-off' dead poweroff
