@@ -235,7 +235,7 @@ uint64_t solo5_clock_monotonic(void) __attribute__((weak));
 int clock_gettime(int clock, void *seconds_and_ns) __attribute__((weak));
 
 #define MONOTONIC   1
-#define TABLE_BYTES (sizeof(struct uni_trace_promises) + 4096 * sizeof(struct uni_trace_promise))
+#define TABLE_BYTES (sizeof(struct uni_trace_promises) + 1024 * sizeof(struct uni_trace_promise))
 
 static bool clock_ns(uint64_t *ret)
 {
