@@ -16,6 +16,7 @@
 #include "uniscope/sample.h"
 #include "uniscope/trace.h"
 
+#include "../pc.h"
 #include "machine.h"
 #ifdef CONFIG_LIBUNISCOPE_TRACE_PORT
 #include "uniscope/stream.h"
@@ -45,76 +46,33 @@ static struct uni_trace_sampler sampler;
 static struct stack stacks[STACKS];
 static unsigned nr_stacks;
 
-static void out(uint16_t port, uint8_t value)
-{
-	__asm__ volatile("outb %0, %1" : : "a"(value), "Nd"(port));
-}
-
-static uint8_t in(uint16_t port)
-{
-	uint8_t value;
-
-	__asm__ volatile("inb %1, %0" : "=a"(value) : "Nd"(port));
-	return value;
-}
-
 static uint8_t rtc(uint8_t reg)
 {
-	out(RTC_INDEX, reg);
-	return in(RTC_DATA);
+	uni_pc_out(RTC_INDEX, reg);
+	return uni_pc_in(RTC_DATA);
 }
 
 static void rtc_set(uint8_t reg, uint8_t value)
 {
-	out(RTC_INDEX, reg);
-	out(RTC_DATA, value);
+	uni_pc_out(RTC_INDEX, reg);
+	uni_pc_out(RTC_DATA, value);
 }
 
 #ifdef CONFIG_LIBUNISCOPE_TRACE_PORT
-#define COM2	 0x2f8
-#define LSR	 (COM2 + 5)
-#define LSR_DATA 0x01
-#define LSR_ROOM 0x20
-#define FIFO	 16
 #define PER_TICK 4096 /* bytes that a tick moves at most */
 
 static struct uni_stream stream;
 
-static unsigned port_read(void *ctx __unused, void *buf, unsigned size)
-{
-	uint8_t *to = buf;
-	unsigned nr = 0;
-
-	while (nr < size && in(LSR)&LSR_DATA)
-		to[nr++] = in(COM2);
-	return nr;
-}
-
-static unsigned port_write(void *ctx __unused, const void *data, unsigned size)
-{
-	const uint8_t *from = data;
-	unsigned nr = 0;
-
-	while (nr < size && (nr % FIFO != 0 || in(LSR)&LSR_ROOM))
-		out(COM2, from[nr++]);
-	return nr;
-}
-
 /* The host switches no functions on by the port: the interrupted code may be at such a place. */
 static void port_open(void)
 {
-	const struct uni_stream_config config = {
-		.read = port_read, .write = port_write, .name = "unikraft", .seed = sampler.random
-	};
+	const struct uni_stream_config config = { .read = uni_pc_com2_read,
+		.write = uni_pc_com2_write,
+		.name = "unikraft",
+		.seed = sampler.random };
 
 	uni_stream_init(&stream, &config);
-	out(COM2 + 1, 0);    /* no interrupts */
-	out(COM2 + 3, 0x80); /* divisor latch */
-	out(COM2 + 0, 1);    /* 115200 */
-	out(COM2 + 1, 0);
-	out(COM2 + 3, 3); /* 8n1 */
-	out(COM2 + 2, 7); /* FIFO on and cleared */
-	out(COM2 + 4, 3);
+	uni_pc_com2_open();
 }
 
 static void port_poll(void)
@@ -225,7 +183,7 @@ static int start(struct uk_init_ctx *ctx __unused)
 		uk_pr_err("uniscope-trace: no ticks of the real-time clock\n");
 		return 0;
 	}
-	out(PIC1_MASK, in(PIC1_MASK) & (uint8_t)~CASCADE);
+	uni_pc_out(PIC1_MASK, uni_pc_in(PIC1_MASK) & (uint8_t)~CASCADE);
 	rtc_set(RTC_A, (uint8_t)((rtc(RTC_A) & 0xf0) | RTC_1024));
 	rtc_set(RTC_B, rtc(RTC_B) | RTC_TICKS);
 	(void)rtc(RTC_C);
