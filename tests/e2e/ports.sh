@@ -24,7 +24,7 @@ compiles()
 	kernel=$1 what="$1: $2 compiles"
 	shift
 	check gcc -std=gnu11 -Wall -Wextra -Werror -ffreestanding -mgeneral-regs-only -O2 -c -o "$out/o" \
-		"-I$src/tests/ports/$kernel" "-I$src/include" "-I$src/guest" "-I$src/guest/x86_64" \
+		-DUNI_TRACE_GS=64 "-I$src/tests/ports/$kernel" "-I$src/include" "-I$src/guest" "-I$src/guest/x86_64" \
 		"$src/guest/ports/$kernel/$1"
 }
 
@@ -34,13 +34,24 @@ for f in start switch ticks; do
 	compiles unikraft $f.c
 done
 compiles minios self.c
+compiles nanos self.c
+compiles nanos nmi.S
+
+# Its non-maskable tick, as a program: tests/ports/nanos/tick.c.
+what='nanos: the tick leaves all as it was, and finds stacks and threads'
+ticks()
+{
+	gcc -std=gnu11 -Wall -Wextra -Werror -DUNI_TRACE_GS=64 -g -O2 -o "$out/tick" "-I$src/tests/ports/nanos" "-I$src/include" \
+		"-I$src/guest/ports" "$src/tests/ports/nanos/tick.c" "$src/guest/ports/nanos/nmi.S" && "$out/tick"
+}
+check ticks
 
 # A tree with the same functions as the kernel.
 trees()
 {
-	rm -rf "$out/m"
-	mkdir -p "$out/m/arch/x86"
-	echo 'all:' >"$out/m/Makefile"
+	rm -rf "$out/m" "$out/n"
+	mkdir -p "$out/m/arch/x86" "$out/n/platform/pc" "$out/n/src/kernel" "$out/n/src/x86_64"
+	echo 'all:' | tee "$out/m/Makefile" >"$out/n/platform/pc/Makefile"
 	cat >"$out/m/arch/x86/time.c" <<'C'
 static void timer_handler(int port, void *regs);
 
@@ -60,6 +71,25 @@ void start_kernel(void)
     init_mm();
     init_xenbus();
     app_main();
+}
+C
+	cat >"$out/m/sched.c" <<'C'
+void schedule(void)
+{
+    next = choose();
+    if (prev != next) switch_threads(prev, next);
+}
+C
+	printf '    long tmp; /* +32 */\n    /* End of fields touched by kernel entries */\n' >"$out/n/src/x86_64/kernel_machine.h"
+	cat >"$out/n/src/kernel/init.c" <<'C'
+static void read_symbols(void)
+{
+}
+
+void kernel_runtime_init(int heaps)
+{
+    start_secondary_cores(heaps);
+    run();
 }
 C
 }
@@ -101,9 +131,36 @@ check placed minios m '@@ -1,0 +2,4 @@
 @@ -4,0 +7,2 @@
 +    if (uniscope_start)
 +        uniscope_start();
+@@ -0,0 +1,2 @@
++extern void uniscope_switch(struct thread *prev, struct thread *next) __attribute__((weak));
++
+@@ -3,0 +6,2 @@
++    if (uniscope_switch && prev != next)
++        uniscope_switch(prev, next);
 '
 what='minios: a second time, nothing is put in'
 check placed minios m ''
+what='nanos: the lines are at their places'
+check placed nanos n '@@ -1,0 +2,4 @@
++
++ifneq ($(UNISCOPE),)
++include $(UNISCOPE)/guest/ports/nanos/uniscope.mk
++endif
+@@ -4,0 +5,2 @@
++extern void uniscope_start(void) __attribute__((weak));
++
+@@ -7,0 +10,2 @@
++    if (uniscope_start)
++        uniscope_start();
+@@ -2,0 +3,3 @@
++
++    /* uniscope: struct uni_trace_cpu, +64 */
++    u8 uniscope[64] __attribute__((aligned(64)));
+'
+trees
+sed -i 's/start_secondary_cores/start_cores/' "$out/n/src/kernel/init.c"
+what='nanos: no such place, and nothing is changed'
+check refused nanos n
 trees
 sed -i 's/init_xenbus();/&\n    init_xenbus();/' "$out/m/kernel.c"
 what='minios: two such places, and nothing is changed'

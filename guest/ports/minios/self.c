@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Samples that Mini-OS takes of itself in its timer's event. It gives them away on a page that is
- * laid out as a console's and granted to dom0. The grant is in xenstore.
+ * laid out as a console's and granted to dom0. The grant is in xenstore. The ring is the tracer's,
+ * too.
  */
 #include <mini-os/os.h>
 #include <mini-os/gnttab.h>
@@ -24,6 +25,7 @@
 #define NSEC	  1000000000ull
 
 void uniscope_start(void);
+void uniscope_switch(struct thread *prev, struct thread *next);
 void uniscope_tick(const void *regs);
 
 extern char hypercall_page[];
@@ -80,10 +82,17 @@ static uint64_t frequency(void)
 void uniscope_tick(const void *interrupted)
 {
 	const struct pt_regs *regs = interrupted;
-	struct uni_sample_at at = { .pc = regs->rip, .sp = regs->rsp, .fp = regs->rbp };
+	const uint64_t *frame = __builtin_frame_address(0);
+	struct uni_sample_at at = { .pc = frame[1], .sp = (uint64_t)(frame + 2), .fp = frame[0] };
 
 	if (!page)
 		return;
+	/* None: the event had come while events were off, and a function looked for it. */
+	if (regs) {
+		at.pc = regs->rip;
+		at.sp = regs->rsp;
+		at.fp = regs->rbp;
+	}
 	at.stack_low = at.sp & ~(uint64_t)(STACK_SIZE - 1);
 	at.stack_high = at.stack_low + STACK_SIZE;
 	at.thread = *(const uint64_t *)at.stack_low;
@@ -92,13 +101,27 @@ void uniscope_tick(const void *interrupted)
 	(void)uni_stream_poll(&stream, PER_TICK);
 }
 
+void uniscope_switch(struct thread *prev, struct thread *next)
+{
+	uni_trace_switch((uint64_t)prev, (uint64_t)next, 0);
+}
+
+/* Waits for xenstore, so it needs a thread. */
+static void tell_grant(void *granted)
+{
+	char *failed = xenbus_printf(XBT_NIL, "data/uniscope", "ring-ref", "%u",
+		gnttab_grant_access(0, virt_to_mfn(granted), 0));
+
+	if (failed)
+		printk("uniscope: xenstore: %s\n", failed);
+}
+
 void uniscope_start(void)
 {
 	const struct uni_stream_config config = {
 		.read = port_read, .write = port_write, .name = "mini-os"
 	};
 	void *granted = (void *)alloc_page();
-	char *failed;
 
 	if (!granted ||
 		uni_trace_init(ring, RING, 1, NULL, UNI_TRACE_OVERWRITE, frequency()) != 0) {
@@ -108,9 +131,6 @@ void uniscope_start(void)
 	memset(granted, 0, PAGE_SIZE);
 	uni_sample_init(&sampler, TICK_HZ);
 	uni_stream_init(&stream, &config);
-	failed = xenbus_printf(XBT_NIL, "data/uniscope", "ring-ref", "%u",
-		gnttab_grant_access(0, virt_to_mfn(granted), 0));
-	if (failed)
-		printk("uniscope: xenstore: %s\n", failed);
 	page = granted;
+	(void)create_thread((char *)"uniscope", tell_grant, granted);
 }

@@ -30,3 +30,4 @@ unsigned long virt_to_mfn(const void *at);
 uint32_t gnttab_grant_access(uint16_t domain, unsigned long frame, int read_only);
 #define XBT_NIL 0
 char *xenbus_printf(int transaction, const char *node, const char *path, const char *format, ...);
+struct thread *create_thread(char *name, void (*function)(void *data), void *data);
