@@ -26,8 +26,8 @@ step() { printf '\n== %s (%s s)\n' "$*" "$(($(date +%s) - start))"; }
 trap '[ -z "$quick" ] || kill "$quick" 2>/dev/null' EXIT
 trap 'exit 130' INT TERM
 
-# build DIR COMPILER all|default|"SUITE..."|-SUITE [OPTION...]: configure once, and compile the programs for all tests,
-# for the default run, for some suites, or for all but one. A failure ends test.sh.
+# build DIR COMPILER all|default|"[-]SUITE..." [OPTION...]: configure once, and compile the programs for all tests,
+# for the default run, or for some suites, as tests/totals.py has it. A failure ends test.sh.
 build() {
 	dir=$1 cc=$2 targets=$3
 	shift 3
@@ -62,11 +62,11 @@ tests() {
 
 # Tests without guests run beside the others, when those leave a CPU idle.
 quick() {
-	bad=0 behind='nice -n 5' fuzz='--suite fuzz'
-	[ $mode != all ] || fuzz= # ASan runs them
+	bad=0 behind='nice -n 5' programs='--suite unit --suite fuzz'
+	[ $mode != all ] || programs='--suite gcc' # clang's build has the others
 	# shellcheck disable=SC2086 # words
 	tests build-test quick --wrapper "$PWD/tests/lane.py -" $left_out \
-		--suite unit $fuzz --suite style --suite lint || bad=1
+		$programs --suite style --suite lint || bad=1
 	[ $mode = all ] || return $bad
 	# clang shows its warnings, and code that depends on the compiler. lld links in less than half of the time.
 	echo '== build: clang, with ASan and UBSan'
@@ -97,8 +97,8 @@ else
 	export UNISCOPE_ALL=1
 	left_out=
 	some=all
-	[ $mode = names ] || some=-fuzz # ASan runs these
-	build build-test gcc $some
+	[ $mode = names ] || some='-fuzz -unit gcc' # ASan runs those but the last
+	build build-test gcc "$some"
 fi
 [ $mode = names ] || python3 tests/totals.py check build-test || exit 1
 mkdir -p build-test/lanes

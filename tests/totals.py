@@ -5,7 +5,8 @@
     totals.py check BUILD [NAME...]     are the built tests those in tests/names (or: these)?
     totals.py names BUILD               tests/names, as it has to be for what was built
     totals.py targets BUILD             what ninja has to build for the tests that are not in suite all
-    totals.py targets BUILD -SUITE      what it has to build for all tests but those in that suite
+    totals.py targets BUILD -SUITE... [SUITE...]  what it has to build for all tests but those in the former that are in none of
+                                        the latter
     totals.py targets BUILD SUITE...    what it has to build for the tests in these suites; suite objects: for the warnings of each file
     totals.py sum WHICH BUILD/LOG...    adds up: WHICH is all, default or names
     totals.py cpu TIMES SECONDS         the cost of it all, from a file with the output of the shell's `times`
@@ -210,13 +211,13 @@ def targets(build, suites, out=sys.stdout):
     wanted, unwanted = set(), set()
     for t in json.loads((info / "intro-tests.json").read_text()):
         its = {s.split(":")[-1] for s in t["suite"]}
-        if its & without:
+        if not its & suites and its & without:
             unwanted.update(t["depends"])
-        elif its & suites if suites else without or "all" not in its:
+        elif its & suites or without or not suites and "all" not in its:
             wanted.update(t["depends"])
     root = pathlib.Path(build).resolve()
     for t in known:
-        if t["id"] in wanted or (t["build_by_default"] and not suites and t["id"] not in unwanted):
+        if t["id"] in wanted or (t["build_by_default"] and (without or not suites) and t["id"] not in unwanted):
             for name in t["filename"]:
                 print(pathlib.Path(name).resolve().relative_to(root), file=out)
     if "objects" in suites:
@@ -242,8 +243,8 @@ def add_up(which, logs, out=sys.stdout):
         have = {} if which == "names" else built(build)
         if "e2e/lab_boot" not in have:
             have = {n: suites for n, suites in have.items() if suites & SUITES}
-        elif which == "all":  # the build by clang runs the fuzz tests
-            have = {n: suites for n, suites in have.items() if "fuzz" not in suites}
+        elif which == "all":  # the build by clang runs these
+            have = {n: suites for n, suites in have.items() if not suites & SUITES or "gcc" in suites}
         left += sorted(n for n, suites in have.items() if which == "default" and "all" in suites)
         for name in sorted(have.keys() - names - set(left)):
             totals.fail("%s %s: did not run" % (build, name))

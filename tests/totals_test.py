@@ -114,11 +114,14 @@ class Totals(unittest.TestCase):
         del have["f"]
         self.assertEqual(said(("a", "OK", ""), which="all", have=have)[0], 0)
 
-    def test_fuzz_tests_run_under_asan(self):
-        have = {"a": ["unit"], "f": ["fuzz"], "lab_boot": ["e2e"]}
-        ran = ("a", "OK", ""), ("lab_boot", "OK", "")
-        self.assertNotIn("failed: B fuzz/f: did not run", said(*ran, which="all", have=have)[1])
-        self.assertIn("failed: B fuzz/f: did not run", said(*ran, which="default", have=have)[1])
+    def test_unit_and_fuzz_tests_run_under_asan(self):
+        have = {"u": ["unit"], "f": ["fuzz"], "g": ["unit", "gcc"], "a": ["unit", "all", "gcc"], "lab_boot": ["e2e"]}
+
+        def missed(which):
+            return [l.split()[2] for l in said(("x", "OK", ""), which=which, have=have)[1] if "did not run" in l]
+
+        self.assertEqual(missed("all"), ["e2e/lab_boot:", "unit/a:", "unit/g:"])
+        self.assertEqual(missed("default"), ["e2e/lab_boot:", "fuzz/f:", "unit/g:", "unit/u:"])
 
     def test_slowest(self):
         out = io.StringIO()
@@ -154,7 +157,8 @@ class Totals(unittest.TestCase):
                  for n, suites in (("test-a", ["unit"]), ("guest", ["e2e", "all"]))]))
             pathlib.Path(build, "compile_commands.json").write_text('[{"output": "a.o"}, {"output": "b.o"}]')
             for suites, want in (([], "tool\ntest-a\n"), (["unit"], "test-a\n"), (["fuzz", "all"], "guest\n"),
-                                 (["-unit"], "tool\nguest\n"), (["unit", "objects"], "test-a\na.o\nb.o\n")):
+                                 (["-unit"], "tool\nguest\n"), (["-unit", "-e2e"], "tool\n"),
+                                 (["-unit", "-e2e", "all"], "tool\nguest\n"), (["unit", "objects"], "test-a\na.o\nb.o\n")):
                 out = io.StringIO()
                 self.assertEqual(totals.main(["targets", build, *suites], out), 0)
                 self.assertEqual(out.getvalue(), want)
