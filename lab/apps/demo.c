@@ -2,14 +2,14 @@
 /*
  * A small key-value server without a network: clients are made up, everything else is real work.
  * For flame graphs to look at. Runs for ever unless rounds= says otherwise; a heartbeat line
- * each every= seconds. Paths: README.md.
+ * each every_ms= milliseconds. Paths: README.md.
  */
 #include "lab.h"
 #include "demo.h"
 
 #define BATCH	      32
 #define COMPACT_EVERY 64
-#define REPORT_SECS   2
+#define REPORT_MS     2000
 
 const char lab_app_name[] = "demo";
 
@@ -117,7 +117,7 @@ LAB_FUNC static void log_heartbeat(const struct server *srv, uint64_t round)
 LAB_FUNC static void server_loop(struct server *srv)
 {
 	uint64_t rounds = lab_arg("rounds", 0);
-	uint64_t every = lab_arg("every", REPORT_SECS) * lab_truth.tsc_hz;
+	uint64_t every = lab_arg("every_ms", REPORT_MS) * (lab_truth.tsc_hz / 1000);
 	uint64_t next = lab_tsc() + every;
 
 	for (uint64_t round = 1; (!rounds || round <= rounds) && !lab_stop(); round++) {

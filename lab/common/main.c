@@ -33,13 +33,13 @@ static void wait_for_host(void)
 
 LAB_FUNC static void run_app(void)
 {
-	uint64_t secs = lab_arg("secs", 0);
-	bool again = secs || lab_arg("loop", 0);
+	uint64_t msecs = lab_arg("msecs", 1000 * lab_arg("secs", 0));
+	bool again = msecs || lab_arg("loop", 0);
 
-	if (secs && !lab_truth.tsc_hz)
-		lab_fail("secs= needs a PIT to measure the TSC");
-	if (secs)
-		deadline_tsc = lab_tsc() + secs * lab_truth.tsc_hz;
+	if (msecs && !lab_truth.tsc_hz)
+		lab_fail("secs= and msecs= need a PIT to measure the TSC");
+	if (msecs)
+		deadline_tsc = lab_tsc() + msecs * (lab_truth.tsc_hz / 1000);
 	do {
 		app_main();
 	} while (again && !lab_stop());

@@ -48,7 +48,7 @@ bool lab_arg_is(const char *key, const char *value); /* value NULL: whether ther
 
 /* `rounds=`; without it the app's default, scaled by `scale=` (per mille), at least 1. */
 uint64_t lab_rounds(uint64_t dflt);
-/* `secs=` is over: leave the loops. Reads the TSC. */
+/* `secs=` or `msecs=` is over: leave the loops. Reads the TSC. */
 bool lab_stop(void);
 
 size_t lab_strlen(const char *s);

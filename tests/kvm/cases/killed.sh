@@ -2,7 +2,7 @@
 # shellcheck shell=sh disable=SC2154
 # limit: 600
 # SIGKILL of each command in a state that is seen. The guest runs on, and nothing of ours stays in the kernel.
-beats() { # does the guest print its line of each second?
+beats() { # does the guest print its line of each fifth of a second?
 	lines=$(wc -l <"/tmp/$name.log")
 	wait_for 20 more_lines && kill -0 "$pid"
 }
@@ -46,7 +46,7 @@ killed_writing() { # COMMAND...
 	nothing_loaded
 }
 
-check 'a guest starts' start trace-demo every=1
+check 'a guest starts' start trace-demo every_ms=200
 check 'its heart beats' beats
 check 'record by the kernel' killed_loaded uniscope record "$target" -d 0 -F 199 --method bpf -o "$T/b" --overwrite
 check 'record by pausing' killed_holding '1 5' uniscope record "$target" -d 0 -F 199 --method pause -o "$T/p" --overwrite
@@ -57,5 +57,5 @@ check 'function tracing' killed_writing uniscope trace record "$target" -q -d 0.
 check 'is switched off' uniscope trace stop "$target"
 check 'and nothing is left to switch off' shows ' 0 places' uniscope trace stop "$target"
 check 'it can be recorded all the same' shows '(100.00 % complete)' \
-	uniscope record "$target" -d 1 -F 99 -o "$T/after"
+	uniscope record "$target" -d 0.3 -F 499 -o "$T/after"
 check 'its heart beats' beats

@@ -62,7 +62,7 @@ begin_guest() { # TYPE
 both() {
 	uniscope record "xen:dom=$dom" -q -F 20 -d 0 --watch lab_truth -o "$out/out.uniscope" &
 	books=$!
-	in_domu "uniscope record stream:grant=$dom -e $image -F 500 -d 3 -o in.uniscope"
+	in_domu "uniscope record stream:grant=$dom -e $image -F 500 -d 1 -o in.uniscope"
 	status=$?
 	kill -INT $books
 	wait $books && [ $status -eq 0 ]
@@ -105,7 +105,7 @@ check 'one after the other' in_domu "uniscope record stream:grant=$dom -q -e $im
 check 'no such grant, no such domain' in_domu "uniscope record stream:grant=$dom:9 -e $image -o n.uniscope 2>&1 | grep 'cannot be mapped' && uniscope record stream:grant=999 -e $image -o n.uniscope 2>&1 | grep 'offers us no port'"
 check 'pvh: destroyed meanwhile' destroyed
 check 'pv: a guest that grants it its port' begin_guest pv
-check 'pv: recorded from there' in_domu "uniscope record stream:grant=$dom -e $image -F 200 -d 1 -o pv.uniscope && uniscope report pv.uniscope | grep burn_a"
+check 'pv: recorded from there' in_domu "uniscope record stream:grant=$dom -e $image -F 200 -d 0.4 -o pv.uniscope && uniscope report pv.uniscope | grep burn_a"
 xl destroy "$dom"
 xl destroy "$reader"
 check 'nothing is left' nothing_left

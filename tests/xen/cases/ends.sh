@@ -31,15 +31,15 @@ destroyed() {
 		ended 'was destroyed' && gone
 }
 by_itself() { # TYPE HOW WORDS: the guest ends
-	recording "$2" -t "$1" -o 'on_crash="destroy"' shares secs=1 end="$2" && ended "$3" && gone
+	recording "$2" -t "$1" -o 'on_crash="destroy"' shares msecs=300 end="$2" && ended "$3" && gone
 }
 saved() { # it leaves, to be somewhere else: nothing is done about it here
-	recording suspend -t "$1" shares secs=1 end=suspend &&
+	recording suspend -t "$1" shares msecs=300 end=suspend &&
 		ended 'was suspended' && xl destroy "$name" && gone
 }
 # Dead, and kept by an operator's wish: as it died, for as long as he likes.
 preserved() { # TYPE HOW WORDS
-	recording "kept-$2" -t "$1" -o 'on_crash="preserve"' -o 'on_poweroff="preserve"' shares secs=1 \
+	recording "kept-$2" -t "$1" -o 'on_crash="preserve"' -o 'on_poweroff="preserve"' shares msecs=300 \
 		end="$2" && ended "$3" && uniscope stacks "xen:dom=$name" >"$T/stacks" && cat "$T/stacks" &&
 		grep -q kmain "$T/stacks" && grep -q "^vCPU 0 ($3)\$" "$T/stacks" &&
 		uniscope record "xen:dom=$name" -F 50 -d 1 --watch lab_truth -o "$session" --overwrite &&

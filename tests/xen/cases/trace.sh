@@ -6,7 +6,7 @@
 # pages that a guest grants, named in xenstore as MirageOS does.
 app=trace-traced-gcc-fp
 runs() { # a domain that runs uses time
-	before=$(used) && usleep 300000 && [ "$(used)" != "$before" ] && [ "$(state "$dom" | tr -d rb)" = '' ]
+	before=$(used) && usleep 200000 && [ "$(used)" != "$before" ] && [ "$(state "$dom" | tr -d rb)" = '' ]
 }
 used() { xl list "$dom" | awk 'NR == 2 { print $6 }'; }
 # At least so many events were had, as the summary tells.
@@ -26,7 +26,7 @@ as_before() { # what is not traced is as in the image: nothing is left to restor
 }
 # Killed while it patches, records or restores: the domain runs on, and can be traced again.
 killed() {
-	set -- uniscope trace record "xen:dom=$dom" -q -d 0.2 --filter 'traced_*' -o "$T/k" --overwrite
+	set -- uniscope trace record "xen:dom=$dom" -q -d 0.1 --filter 'traced_*' -o "$T/k" --overwrite
 	count_calls "$@" || return
 	echo "$nr calls"
 	for part in 2 4 6 8; do
@@ -65,7 +65,7 @@ mirage_runs() { # more than fits: the newest; while it is written
 	name=$CASE-mirage-runs
 	dom=$(guest -n "$name" -t pvh mirage loop=1) && said "$name" '^lab: running' 60 || return
 	for i in 1 2 3; do
-		sleep 1
+		usleep 300000
 		uniscope trace mirage "xen:dom=$dom" -o "$T/ring" &&
 			uniscope trace threads "$T/ring" >"$T/threads" 2>"$T/said" || break
 	done
@@ -74,7 +74,7 @@ mirage_runs() { # more than fits: the newest; while it is written
 }
 dead() { # HOW: the ring of one that has ended
 	name=$CASE-$1
-	dom=$(guest -n "$name" -t pvh -m 96 -o 'on_poweroff="preserve"' $app wait=1 secs=1 "end=$1") &&
+	dom=$(guest -n "$name" -t pvh -m 96 -o 'on_poweroff="preserve"' $app wait=1 msecs=300 "end=$1") &&
 		said "$name" '^lab: waiting' 60 && uniscope trace start "xen:dom=$dom" --filter 'traced_*' &&
 		printf x >"$(xenstore-read "/local/domain/$dom/console/tty")" && wait_for 60 ended_so || return
 	uniscope trace dump "xen:dom=$dom" -o "$T/d" --overwrite >"$T/said" 2>&1 && events 10000 || return

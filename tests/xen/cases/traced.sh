@@ -43,7 +43,7 @@ destroyed() {
 		ended 'was destroyed'
 }
 powered_off() {
-	tracing poweroff -t pvh $app secs=1 end=poweroff && ended 'powered off'
+	tracing poweroff -t pvh $app msecs=300 end=poweroff && ended 'powered off'
 }
 # Nobody has the image any more: the rings are found by their magic, through the guest's page tables.
 by_magic() { # TYPE
