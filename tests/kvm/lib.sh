@@ -33,9 +33,9 @@ shows() {
 	grep -q -e "$words" "$T/said"
 }
 
-# Asks doctor about this host, and (doctor_says) about one of its ways: ok or no.
+# Asks doctor about this host, and perhaps a guest, and (doctor_says) about one of the host's ways: ok or no.
 ask_doctor() {
-	uniscope doctor >"$T/doctor"
+	uniscope doctor "$@" >"$T/doctor"
 	cat "$T/doctor"
 }
 doctor_says() { # ok|no WAY

@@ -9,7 +9,7 @@ ls_says() { # WORDS
 }
 # Goes on by pausing, and says so, and why, in one line.
 goes_on() { # WHY
-	uniscope record "$target" -d 1 -F 49 -o "$T/s" --overwrite 2>"$T/said"
+	uniscope record "$target" -d 0.5 -F 99 -o "$T/s" --overwrite 2>"$T/said"
 	status=$?
 	cat "$T/said"
 	[ $status -eq 0 ] && grep -q '^uniscope: [0-9]* samples .*(100.00 % complete)' "$T/said" &&
