@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * kvm_stream TARGET IMAGE SECONDS HZ counts|ordered: samples a guest from the kernel. It prints the
- * results as "KEY VALUE" lines, and folded stacks as "stack A;B;C N". Chains that do not end where
- * a lab guest's begin are "broken". For tests and for looking at.
+ * kvm_stream TARGET IMAGE SECONDS HZ counts|ordered [SCHEDSTAT]: samples a guest from the kernel.
+ * It prints the results as "KEY VALUE" lines, and folded stacks as "stack A;B;C N". Chains that do
+ * not end where a lab guest's begin are "broken". "host ON WAITING ALL" are seconds that the host's
+ * own file of a thread (/proc/PID/task/TID/schedstat) counted meanwhile. For tests and for looking
+ * at.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -175,12 +177,40 @@ static void print(const struct run *r, struct uni_target *t)
 	(void)printf("cpu_s %.3f\n", (double)clock() / CLOCKS_PER_SEC);
 }
 
+/* The host's counts of a thread, and its clock. Without a file, nothing. */
+struct host {
+	uint64_t on_ns, waits_ns, now_ns;
+};
+
+static struct host host_counts(const char *path)
+{
+	struct host ret = { .now_ns = uni_now_ns() };
+	FILE *f = path != NULL ? fopen(path, "re") : NULL;
+
+	if (f == NULL)
+		return ret;
+	if (fscanf(f, "%" SCNu64 " %" SCNu64, &ret.on_ns, &ret.waits_ns) != 2)
+		ret.on_ns = 0;
+	(void)fclose(f);
+	return ret;
+}
+
+static void print_host(const struct host *begin, const struct host *end)
+{
+	(void)printf("host %.4f %.4f %.4f\n", (double)(end->on_ns - begin->on_ns) / 1e9,
+		(double)(end->waits_ns - begin->waits_ns) / 1e9,
+		(double)(end->now_ns - begin->now_ns) / 1e9);
+}
+
 static int sample(struct run *r, struct uni_target *t, const struct uni_stream_cfg *cfg,
-	const struct uni_unwind_hints *hints, double seconds, struct uni_err *err)
+	const struct uni_unwind_hints *hints, double seconds, const char *schedstat,
+	struct uni_err *err)
 {
 	const struct uni_stream_sink sink = { .ctx = r, .sample = on_sample };
 	int rc = t->ops->stream_start(t, cfg, hints, err);
-	uint64_t end = uni_now_ns() + (uint64_t)(seconds * 1e9);
+	const struct host before = host_counts(schedstat);
+	uint64_t end = before.now_ns + (uint64_t)(seconds * 1e9);
+	struct host after;
 
 	while (rc == 0 && uni_now_ns() < end) {
 		(void)usleep(100000);
@@ -189,7 +219,9 @@ static int sample(struct run *r, struct uni_target *t, const struct uni_stream_c
 	if (rc != 0 && rc != -UNI_EGONE)
 		return rc;
 	(void)printf("ended %d\n", rc == -UNI_EGONE);
+	after = host_counts(schedstat);
 	(void)t->ops->stream_stop(t);
+	print_host(&before, &after);
 	(void)t->ops->stream_read(t, &sink);
 	return 0;
 }
@@ -208,7 +240,8 @@ int main(int argc, char **argv)
 	int rc;
 
 	if (argc < 6) {
-		(void)fprintf(stderr, "usage: kvm_stream TARGET IMAGE SECONDS HZ counts|ordered\n");
+		(void)fprintf(stderr,
+			"usage: kvm_stream TARGET IMAGE SECONDS HZ counts|ordered [SCHEDSTAT]\n");
 		return 2;
 	}
 	r.stack = calloc(STACKS_MAX, sizeof(*r.stack));
@@ -226,7 +259,7 @@ int main(int argc, char **argv)
 	if (rc == 0) {
 		t->ops->info(t, &info);
 		(void)printf("note %s\n", info.note);
-		rc = sample(&r, t, &cfg, hints, strtod(argv[3], NULL), &err);
+		rc = sample(&r, t, &cfg, hints, strtod(argv[3], NULL), argv[6], &err);
 	}
 	if (rc == 0)
 		print(&r, t);
