@@ -244,7 +244,7 @@ static int check_read(const struct uni_diff_read *r, const struct uni_source_arg
 			of->whole);
 	if (of->all_time && r->calls == NULL && is_on_cpu_alone(&r->s))
 		return uni_err_set(err, UNI_ENOTSUP,
-			"%s has samples of time on a CPU alone, as perf takes them of a process: "
+			"%s has samples of time on a CPU alone, as perf takes them of a process. "
 			"--of wall needs a guest of kvm:, gdb: or xen:",
 			args->path);
 	if (per->kind == UNI_DIFF_PER_EACH && r->calls == NULL)
