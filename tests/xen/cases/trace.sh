@@ -84,7 +84,7 @@ dead() { # HOW: the ring of one that has ended
 rate() { # WORD...: as a recording has it
 	name=$CASE-rate
 	dom=$(guest -n "$name" -t pvh -m 96 $app loop=1 "$@") && said "$name" '^lab: running' 60 &&
-		uniscope trace record "xen:dom=$dom" -q -d 0.1 --filter 'traced_*' -o "$T/rate" --overwrite && xl destroy "$name" &&
+		uniscope trace record "xen:dom=$dom" -q --wait 60 -d 0.1 --filter 'traced_*' -o "$T/rate" --overwrite && xl destroy "$name" &&
 		grep -o '"tsc_hz": *"*[0-9]*' "$T/rate/session.json" | head -n 1 | tr -dc 0-9
 }
 same_rate() {
