@@ -24,6 +24,7 @@
 
 #define PROGRESS_NS (150 * UNI_NSEC_PER_MSEC)
 #define HALTED_NS   (500 * UNI_NSEC_PER_MSEC) /* more than a moment */
+#define SETTLE_NS   (3 * UNI_NSEC_PER_SEC)    /* a vCPU gets a CPU of the host by then */
 
 /* One guest of the run; its callbacks get this, each from the thread that samples it. */
 struct part {
@@ -102,13 +103,8 @@ static bool may_show(struct run *run)
 static bool look_after(const struct part *part)
 {
 	const struct uni_record_args *args = part->run->args;
-	struct uni_target *t = part->g->t;
-	bool settled;
 
-	if (args->ended == NULL)
-		return true;
-	settled = t->ops->settled == NULL || t->ops->settled(t);
-	if (!args->ended(args->ctx, settled))
+	if (args->ended == NULL || !args->ended(args->ctx, uni_target_settled(part->g->t, 0)))
 		return true;
 	uni_signals_ask_to_stop();
 	return false;
@@ -410,6 +406,10 @@ static int sample_and_write(struct run *run, const char *path, struct uni_err *e
 
 	if (rc == 0) {
 		uni_sampler_run_all(run->job, run->nr);
+		/* QEMU will be asked how the guest ended. */
+		if (args->ended != NULL)
+			(void)args->ended(
+				args->ctx, uni_target_settled(run->part[0].g->t, SETTLE_NS));
 		if (run->follow != NULL && run->job[0].rc == 0)
 			follow_on(run);
 		if (!args->quiet)

@@ -2,7 +2,9 @@
 #include "backend/target.h"
 
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/strbuf.h"
 
 const struct uni_target_ops *uni_target_backend(const char *scheme)
@@ -23,6 +25,19 @@ static int unknown_scheme(const struct uni_spec *spec, struct uni_err *err)
 		uni_strbuf_addf(&known, "%s%s:", i == 0 ? "" : " ", uni_target_backends[i]->scheme);
 	return uni_err_set(err, UNI_EUSAGE, "target %s: unknown scheme %s: (this build has: %s)",
 		spec->text, spec->scheme, known.s);
+}
+
+bool uni_target_settled(struct uni_target *t, uint64_t wait_ns)
+{
+	const struct timespec nap = uni_ns_timespec(10 * UNI_NSEC_PER_MSEC);
+	uint64_t until_ns = uni_now_ns() + wait_ns;
+
+	while (t->ops->settled != NULL && !t->ops->settled(t)) {
+		if (uni_now_ns() >= until_ns)
+			return false;
+		(void)nanosleep(&nap, NULL);
+	}
+	return true;
 }
 
 int uni_target_probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err)

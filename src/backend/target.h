@@ -338,6 +338,9 @@ struct uni_found {
  */
 int uni_target_discover(struct uni_found **ret, size_t *nr_ret, struct uni_err *err);
 
+/* As the op; waits for it so long. */
+bool uni_target_settled(struct uni_target *t, uint64_t wait_ns);
+
 /* By the spec's scheme; errors list the known schemes. */
 int uni_target_probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err);
 int uni_target_attach(const struct uni_spec *spec, const struct uni_attach_opts *opts,

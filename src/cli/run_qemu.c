@@ -110,7 +110,6 @@ static bool has_ended_by_now(struct attempt *a, int rc)
 	const struct timespec nap = uni_ns_timespec(10 * UNI_NSEC_PER_MSEC);
 	uint64_t until_ns = uni_now_ns() + ENDING_NS;
 
-	a->boot.unsettled = false;
 	while (!uni_boot_ended(&a->boot)) {
 		if ((rc != -UNI_EGONE && !a->gone) || uni_now_ns() >= until_ns)
 			return false;

@@ -61,6 +61,27 @@ qemu_missing() {
 	refused $? "$T/out" 1 'cannot run qemu-system-x86_64: install it' && [ ! -e bad.uniscope ]
 }
 
+# A vCPU that has a hundredth of a CPU of the host stops for a sample when that sample has been given up. If QEMU is asked for its registers then,
+# it waits for us, and we wait 10 s for it, and hold the guest meanwhile.
+starved() {
+	rm -rf slow.uniscope
+	"$U" run -d 4 --accel kvm --method pause -F 99 -o slow.uniscope "$demo" >"$T/out" 2>&1 &
+	run=$!
+	wait_for 60 test -s slow.uniscope/guest-0/samples-vcpu0 || return 1
+	for f in $(grep -lsaF "$demo" /proc/[0-9]*/cmdline); do
+		! grep -q '^qemu' "${f%cmdline}comm" || qemu=${f%/cmdline}
+	done
+	# The thread that ran most is the vCPU's.
+	for t in "$qemu"/task/*; do
+		echo "$(cut -d' ' -f1 "$t/schedstat") ${t##*/}"
+	done | sort -n | tail -1 | cut -d' ' -f2 >"$T/vcpu"
+	if [ -e "$slow/tasks" ]; then cp "$T/vcpu" "$slow/tasks"; else echo "${qemu##*/}" >"$slow/cgroup.procs"; fi || return 1
+	wait $run || return 1
+	cat "$T/out"
+	took=$(sed -n 's/.* samples in \([0-9]*\)\.[0-9]* s from 1 vCPU.*/\1/p' "$T/out")
+	grep -q ' late' "$T/out" && [ "$took" -lt 10 ] && no_qemu
+}
+
 recording() {
 	"$U" run -d 60 --accel "$1" -o "$2" "$demo" >"$T/out" 2>&1 &
 	run=$!
@@ -182,6 +203,24 @@ for accel in ${ACCELS:-$accels}; do
 		skip "QEMU under $accel has few rights" 'only root has rights to give up'
 	fi
 done
+# It gets 10 ms of each second, by the first version of control groups or the second.
+slow=/sys/fs/cgroup/cpu/uniscope-test-$$
+if [ ! -d "${slow%/*}" ]; then slow=/sys/fs/cgroup/uniscope-test-$$; fi
+slow_down() {
+	mkdir "$slow" && if [ -e "$slow/cpu.max" ]; then echo '10000 1000000' >"$slow/cpu.max"; else
+		echo 1000000 >"$slow/cpu.cfs_period_us" && echo 10000 >"$slow/cpu.cfs_quota_us"
+	fi
+}
+case $accels in
+*kvm*)
+	if slow_down 2>/dev/null; then
+		check 'a vCPU that hardly gets a CPU is not held' starved
+	else
+		skip 'a vCPU that hardly gets a CPU is not held' 'no control group for CPU time can be made'
+	fi
+	[ ! -d "$slow" ] || rmdir "$slow"
+	;;
+esac
 if unshare -Ur true 2>/dev/null; then
 	check 'as root of a user namespace' namespaced
 else
