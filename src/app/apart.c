@@ -45,7 +45,10 @@ static _Noreturn void do_work(const struct uni_apart *a, struct answer *answer, 
 	_exit(0);
 }
 
-/* A signal may have been meant for this process alone. */
+/*
+ * A signal may have been meant for this process alone. A terminal sends its Ctrl-C to both, and
+ * this process may come late: a second SIGINT would end the other one at once.
+ */
 static int wait_for_work(const struct uni_apart *a, pid_t pid, int *status_ret)
 {
 	const struct timespec nap = uni_ns_timespec(NAP_NS);
@@ -55,7 +58,7 @@ static int wait_for_work(const struct uni_apart *a, pid_t pid, int *status_ret)
 
 	while ((r = waitpid(pid, status_ret, WNOHANG)) == 0 || (r < 0 && errno == EINTR)) {
 		if (atomic_load(uni_signals_stop()) && !told)
-			told = kill(pid, SIGINT) == 0;
+			told = kill(pid, SIGHUP) == 0;
 		uni_signals_suspend(&gate);
 		if (a->idle != NULL)
 			a->idle(a->ctx);
