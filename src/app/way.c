@@ -106,16 +106,13 @@ int uni_guest_choose_method(
 
 /* --- without rights --------------------------------------------------------------------------- */
 
-/* It is stopped for each sample, whatever its image is. */
 static bool is_stopped(const struct uni_spec *spec, const struct uni_attach_args *args)
 {
-	const char *via = uni_spec_get(spec, "via");
-	enum uni_asked asked = UNI_ASKED_AUTO;
+	const struct uni_target_ops *ops = uni_target_backend(spec->scheme);
+	struct uni_way_wish wish = { .threads = args->threads };
 
-	(void)uni_asked_parse(args->method, &asked);
-	if (via != NULL)
-		return strcmp(via, "auto") != 0 && strcmp(via, "bpf") != 0;
-	return asked == UNI_ASKED_PAUSE || args->threads;
+	(void)uni_asked_parse(args->method, &wish.asked);
+	return ops->stops != NULL && ops->stops(spec, &wish);
 }
 
 /* Otherwise all stays as it is. */

@@ -29,7 +29,7 @@ static int unknown_scheme(const struct uni_spec *spec, struct uni_err *err)
 
 bool uni_target_settled(struct uni_target *t, uint64_t wait_ns)
 {
-	const struct timespec nap = uni_ns_timespec(10 * UNI_NSEC_PER_MSEC);
+	const struct timespec nap = uni_ns_timespec(5 * UNI_NSEC_PER_MSEC);
 	uint64_t until_ns = uni_now_ns() + wait_ns;
 
 	while (t->ops->settled != NULL && !t->ops->settled(t)) {

@@ -189,6 +189,8 @@ struct uni_target_ops {
 	 * -UNI_ENOTSUP: attaching takes more.
 	 */
 	int (*stopped_pid)(const struct uni_spec *spec, int *ret, struct uni_err *err);
+	/* Is the guest stopped for each sample, whatever its image is? Optional: it is not. */
+	bool (*stops)(const struct uni_spec *spec, const struct uni_way_wish *wish);
 
 	int (*attach)(const struct uni_spec *spec, const struct uni_attach_opts *opts,
 		struct uni_target **ret, struct uni_err *err);
@@ -338,7 +340,7 @@ struct uni_found {
  */
 int uni_target_discover(struct uni_found **ret, size_t *nr_ret, struct uni_err *err);
 
-/* As the op; waits for it so long. */
+/* Is it settled, now or within wait_ns? True for a target without that op. */
 bool uni_target_settled(struct uni_target *t, uint64_t wait_ns);
 
 /* By the spec's scheme; errors list the known schemes. */

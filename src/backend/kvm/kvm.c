@@ -21,7 +21,6 @@
 #include "backend/vmm/proc.h"
 #include "backend/vmm/qmp.h"
 
-#define PRIME_NS  (5 * UNI_NSEC_PER_MSEC)
 #define DETACH_NS (5 * UNI_NSEC_PER_SEC)
 
 static int get_pid(const struct uni_spec *spec, int *ret, struct uni_err *err)
@@ -94,19 +93,12 @@ static void block_child_signal(struct uni_kvm *k)
 static void kvm_detach(struct uni_target *t)
 {
 	struct uni_kvm *k = (struct uni_kvm *)t;
-	const struct timespec pause = uni_ns_timespec(PRIME_NS);
 
-	uint64_t until = uni_now_ns() + DETACH_NS;
-
-	(void)uni_kvm_release(t);
 	/*
 	 * A thread that has not stopped yet would stop for nobody. A killed thread that is not
 	 * collected keeps the VMM a zombie.
 	 */
-	while (uni_kvm_any_held(k) && uni_now_ns() < until) {
-		(void)nanosleep(&pause, NULL);
-		(void)uni_kvm_release(t);
-	}
+	(void)uni_target_settled(t, DETACH_NS);
 	if (k->kernel != NULL)
 		k->side->close(k->kernel);
 	uni_kvm_watchdog_stop_again(&k->watchdog);
@@ -156,6 +148,19 @@ static int kvm_hand_over(const struct uni_spec *spec, struct uni_target_shared *
 		uni_spec_get(spec, "qmp") != NULL || tells_by_socket(pid))
 		return uni_err_set(err, UNI_ENOTSUP, "%s takes rights", spec->text);
 	return side->hand_over(pid, shared, exits, err);
+}
+
+static bool kvm_stops(const struct uni_spec *spec, const struct uni_way_wish *wish)
+{
+	enum uni_kvm_method method;
+	enum uni_kvm_via via;
+	struct uni_err ignored = { 0 };
+
+	if (get_via(spec, &via, &method, &ignored) != 0)
+		return false;
+	if (uni_spec_get(spec, "via") == NULL)
+		return wish->asked == UNI_ASKED_PAUSE || wish->threads;
+	return via == UNI_KVM_VIA_STOP;
 }
 
 static int kvm_stopped_pid(const struct uni_spec *spec, int *ret, struct uni_err *err)
@@ -395,6 +400,7 @@ const struct uni_target_ops uni_target_kvm = {
 	.probe = kvm_probe,
 	.hand_over = kvm_hand_over,
 	.stopped_pid = kvm_stopped_pid,
+	.stops = kvm_stops,
 	.attach = kvm_attach,
 	.caps = kvm_caps,
 	.nr_vcpus = kvm_nr_vcpus,
