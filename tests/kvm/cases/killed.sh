@@ -9,22 +9,27 @@ beats() { # does the guest print its line of each fifth of a second?
 more_lines() {
 	[ "$(wc -l <"/tmp/$name.log")" -gt "$((lines + 1))" ]
 }
-is_loaded() {
+loaded() {
 	! none_loaded
 }
-# Dead once its programs are in the kernel.
-killed_loaded() { # COMMAND...
+attached() {
+	! none_loaded && bpftool link show | grep -q perf_event
+}
+# Dead once its programs are in the kernel, or run there.
+killed_when() { # loaded|attached COMMAND...
+	state=$1
+	shift
 	nothing_loaded || return
 	"$@" >"$T/said" 2>&1 &
 	victim=$!
-	wait_for 60 is_loaded
-	loaded=$?
+	wait_for 60 "$state"
+	reached=$?
 	kill -9 $victim
 	wait $victim
 	status=$?
 	cat "$T/said"
-	echo "loaded: $loaded; its status is $status"
-	[ $loaded -eq 0 ] && [ $status -eq 137 ] && beats && nothing_loaded
+	echo "$state: $reached; its status is $status"
+	[ $reached -eq 0 ] && [ $status -eq 137 ] && beats && nothing_loaded
 }
 # Dead at such calls that it makes while it holds a vCPU.
 killed_holding() { # "N..." COMMAND...
@@ -48,10 +53,10 @@ killed_writing() { # COMMAND...
 
 check 'a guest starts' start trace-demo every_ms=200
 check 'its heart beats' beats
-check 'record by the kernel' killed_loaded uniscope record "$target" -d 0 -F 199 --method bpf -o "$T/b" --overwrite
+check 'record by the kernel' killed_when attached uniscope record "$target" -d 0 -F 199 --method bpf -o "$T/b" --overwrite
 check 'record by pausing' killed_holding '1 5' uniscope record "$target" -d 0 -F 199 --method pause -o "$T/p" --overwrite
-check 'record --exits' killed_loaded uniscope record "$target" -d 0 --exits -o "$T/e" --overwrite
-check 'top --batch' killed_loaded uniscope top --batch -d 60 "$target"
+check 'record --exits' killed_when loaded uniscope record "$target" -d 0 --exits -o "$T/e" --overwrite
+check 'top --batch' killed_when loaded uniscope top --batch -d 60 "$target"
 check 'stacks' killed_holding 3 uniscope stacks "$target"
 check 'function tracing' killed_writing uniscope trace record "$target" -q -d 0.5 -o "$T/t" --overwrite
 check 'is switched off' uniscope trace stop "$target"
