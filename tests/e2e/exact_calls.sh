@@ -87,7 +87,7 @@ killed() {
 	wait_for 60 grep -q '^lab: running' "$T/dead.console.log" && wait_for 60 test -s "$T/dead.uniscope/guest-0/events-vcpu3" || return 1
 	pkill -9 -P $run qemu || return 1
 	wait $run && "$U" export -f counts "$T/dead.uniscope" 2>/dev/null >"$T/dead.counts" &&
-		"$U" trace report -n 0 --no-demangle --json "$T/dead.uniscope" >"$T/dead.json" && judge calls-of "$T/dead.counts" "$T/dead.json"
+		"$U" trace report -n 0 --no-demangle --json "$T/dead.uniscope" >"$T/dead.json" && judge calls-of "$T/dead.counts" "$T/dead.json" 4
 }
 
 number_at() {
