@@ -154,24 +154,29 @@ static uint64_t key_if_halted(const struct uni_boot *b)
 	return key;
 }
 
-/* With KVM asked only while QEMU has little to do, because a vCPU stops for the question. */
-static bool has_halted(struct uni_boot *b)
+/* Is it over, although its VMM runs on? With KVM asked only while QEMU has little to do, because a
+ * vCPU stops for the question. */
+static enum uni_boot_end look_again(struct uni_boot *b)
 {
+	const bool tcg = strncmp(b->q->accel, "tcg", 3) == 0;
 	uint64_t now_ns = uni_now_ns(), cpu_ns, key = 0;
 	bool idle, halted;
 
 	if (now_ns - b->look_ns < HALTED_NS || b->held || b->unsettled || b->q->pid <= 0)
-		return false;
+		return UNI_BOOT_GOES_ON;
 	cpu_ns = uni_process_cpu_ns(b->q->pid);
-	idle = b->look_ns != 0 && (strncmp(b->q->accel, "tcg", 3) == 0 ||
-					  cpu_ns - b->look_cpu_ns < (now_ns - b->look_ns) / 4);
+	idle = b->look_ns != 0 && (tcg || cpu_ns - b->look_cpu_ns < (now_ns - b->look_ns) / 4);
 	if (idle)
 		key = key_if_halted(b);
+	if (tcg)
+		look_at_cpu(b); /* KVM ends a guest that has gone astray */
 	halted = key != 0 && key == b->halted_key;
 	b->look_ns = now_ns;
 	b->look_cpu_ns = cpu_ns;
 	b->halted_key = key;
-	return halted;
+	if (b->nr_astray >= NR_ASTRAY)
+		return UNI_BOOT_ASTRAY;
+	return halted ? UNI_BOOT_HALTED : UNI_BOOT_GOES_ON;
 }
 
 static void end_now(struct uni_boot *b, enum uni_boot_end end)
@@ -239,8 +244,12 @@ bool uni_boot_ended(struct uni_boot *b)
 		/* Only the booted program knows the device that does this. */
 		b->ran = b->ran || uni_qemu_was_debug_exit(b->q, status);
 	}
-	if (b->end == UNI_BOOT_GOES_ON && has_halted(b))
-		end_now(b, UNI_BOOT_HALTED);
+	if (b->end == UNI_BOOT_GOES_ON) {
+		enum uni_boot_end end = look_again(b);
+
+		if (end != UNI_BOOT_GOES_ON)
+			end_now(b, end);
+	}
 	if (b->end != UNI_BOOT_GOES_ON)
 		look_back(b);
 	if (b->end == UNI_BOOT_HALTED && !b->ran)

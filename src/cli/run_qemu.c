@@ -201,7 +201,7 @@ static int tell_end(struct attempt *a, int rc, struct uni_err *err)
 		return rc;
 	uni_boot_tell(&a->boot, line, sizeof(line));
 	if (rc == 0 && a->boot.end != UNI_BOOT_INTERNAL && a->boot.end != UNI_BOOT_PANIC &&
-		a->boot.end != UNI_BOOT_RESET) {
+		a->boot.end != UNI_BOOT_RESET && a->boot.end != UNI_BOOT_ASTRAY) {
 		if (!a->o->rec.quiet)
 			uni_note("%s" UNI_SUMMARY_KEPT, line);
 		return 0;

@@ -47,6 +47,8 @@ start:
 	je late
 	cmp $'m', %al
 	je late
+	cmp $'k', %al
+	je late
 	cmp $'o', %al
 	je elsewhere
 spin:	jmp spin
@@ -65,6 +67,8 @@ late:	mov $0x10000, %ecx
 	jne late
 	cmp $'m', %bl
 	je unemulated
+	cmp $'k', %bl
+	je astray
 	jmp halt
 /* Nearly all of its time in a copy of inner; 4 % in itself, or `run` looks for long until it sees it there. */
 elsewhere:
