@@ -427,6 +427,9 @@ int uni_exporting_write(struct uni_exporting *x, const struct uni_exporter *e,
 	uni_strbuf_init(&o.lost);
 	if (rc == 0)
 		rc = prepare_view(x, &o, err);
+	if (rc == 0 && x->src.rules.items.nr != 0 && o.calls == NULL && x->calls == NULL)
+		rc = uni_err_set(err, UNI_EUSAGE,
+			"--rule chooses among the calls of a trace, and these are samples");
 	if (rc == 0)
 		rc = write_to(&o, opts, nr_opts, path, err);
 	if (rc == 0) {

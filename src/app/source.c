@@ -226,6 +226,7 @@ int uni_source_check_import(const struct uni_source_args *args, struct uni_err *
 		{ args->guest != NULL, "--guest" },
 		{ args->exits != NULL, "--exits" },
 		{ args->thread != NULL, "--thread" },
+		{ args->rules.items.nr != 0, "--rule" },
 		{ args->on_cpu, "--on-cpu" },
 		{ args->off_cpu, "--off-cpu" },
 		{ args->all_time, "--all-time" },

@@ -38,10 +38,11 @@ struct uni_source_args {
 	/* An import that has only names (uni_source_is_open()) is added to this unfinished profile.
 	 * Its values become the second column. Other imports get a profile of their own. */
 	struct uni_profile *into;
-	bool no_profile;    /* only the recording is wanted, if it is one */
-	const char *exits;  /* NULL: samples; "" or "count", "time": VM exits */
-	const char *guest;  /* number or name of the only one to show, NULL: all */
-	const char *thread; /* glob of the names of threads to show, NULL: all */
+	bool no_profile;	   /* only the recording is wanted, if it is one */
+	const char *exits;	   /* NULL: samples; "" or "count", "time": VM exits */
+	const char *guest;	   /* number or name of the only one to show, NULL: all */
+	const char *thread;	   /* glob of the names of threads to show, NULL: all */
+	struct uni_opt_list rules; /* for the calls of a trace (app/call_rules.h) */
 	/*
 	 * If no sample has the chosen thread, none is shown (`threads` is an empty set), provided
 	 * the session has a trace. The caller then also looks at its calls

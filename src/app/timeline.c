@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "app/call_rules.h"
 #include "app/call_threads.h"
 #include "app/input.h"
 #include "app/promises.h"
@@ -36,6 +37,8 @@ struct uni_call_source {
 	struct uni_symtab *symtab;
 	struct uni_tinput *input;
 	struct uni_call_threads threads;
+	struct uni_trace_values values;
+	struct uni_calls_rules rules;
 	struct uni_calls_filter filter;
 	struct uni_trace_timeline *trace;
 };
@@ -214,9 +217,13 @@ static int open_session(const struct uni_source_args *args, const struct uni_inp
 	if (naming.symtab == NULL)
 		uni_note("%s: addresses stay without names (--symbols can give some)",
 			guest.symtab_problem != NULL ? guest.symtab_problem : s->path);
-	rc = choose_part(args, s, err);
+	uni_trace_values_init(&s->values, s->rec, nr, args->symbols, &args->debug_dirs);
+	rc = uni_call_rules_parse(&args->rules, &s->values, &s->rules, err);
+	if (rc == 0)
+		rc = choose_part(args, s, err);
 	if (rc != 0)
 		return rc;
+	s->filter.rules = uni_call_rules_get(&s->rules);
 	/* Else the last one that came would have its CPU until a chosen one comes back. */
 	s->filter.switches = true;
 	rc = choose_threads(args, s, err);
@@ -268,6 +275,8 @@ void uni_call_source_close(struct uni_call_source *s)
 	uni_ukt_trace_close(&s->tracepoints);
 	uni_ukt_file_free(&s->tracefile);
 	uni_trace_timeline_close(s->trace);
+	uni_call_rules_free(&s->rules);
+	uni_trace_values_deinit(&s->values);
 	uni_call_threads_free(&s->threads);
 	uni_tinput_close(s->input);
 	uni_symtab_destroy(s->symtab);
@@ -317,8 +326,12 @@ static int look_for_calls(const struct uni_timeline *t, bool *ret)
 
 int uni_call_source_lacks_calls(const struct uni_source_args *args, bool *ret, struct uni_err *err)
 {
+	struct uni_source_args all = *args;
 	struct uni_call_source *s;
-	int rc = uni_call_source_open(args, &s, err);
+	int rc;
+
+	all.rules = (struct uni_opt_list){ 0 };
+	rc = uni_call_source_open(&all, &s, err);
 
 	if (rc != 0)
 		return rc;
@@ -351,5 +364,6 @@ void uni_call_source_note(const struct uni_call_source *s)
 		note_count(s->path, st->returns, "calls whose beginning is not in the trace");
 		note_count(s->path, st->cut, "calls that were not seen to return");
 		note_count(s->path, st->damaged, "bytes of the trace make no sense");
+		uni_call_rules_note(&s->rules);
 	}
 }

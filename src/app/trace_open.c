@@ -26,7 +26,8 @@ static int set_filter(struct uni_trace_open *t, const struct uni_trace_args *a, 
 {
 	int rc;
 
-	t->filter = (struct uni_calls_filter){ .function = a->function };
+	t->filter = (struct uni_calls_filter){ .function = a->function,
+		.rules = uni_call_rules_get(&t->rules) };
 	t->begin_ns = uni_trace_begin_ns(t->in);
 	rc = uni_call_part(&a->part, t->in, t->begin_ns, &t->filter, err);
 	if (rc != 0)
@@ -81,6 +82,7 @@ static int open_all(struct uni_trace_open *t, const char *path, const struct uni
 	if (rc != 0)
 		return rc;
 	t->guest = guest;
+	uni_trace_values_init(&t->values, t->rec, guest, a->symbols, &a->debug_dirs);
 	t->in = uni_tinput_get(t->tinput);
 	rc = set_names(t, a, guest, err);
 	return rc != 0 ? rc : set_filter(t, a, err);
@@ -92,7 +94,9 @@ int uni_trace_open(const char *path, const struct uni_trace_args *args, struct u
 	int rc;
 
 	*ret = (struct uni_trace_open){ 0 };
-	rc = open_all(ret, path, args, err);
+	rc = uni_call_rules_parse(&args->rules, &ret->values, &ret->rules, err);
+	if (rc == 0)
+		rc = open_all(ret, path, args, err);
 	if (rc != 0)
 		uni_trace_close(ret);
 	return rc;
@@ -100,6 +104,8 @@ int uni_trace_open(const char *path, const struct uni_trace_args *args, struct u
 
 void uni_trace_close(struct uni_trace_open *t)
 {
+	uni_call_rules_free(&t->rules);
+	uni_trace_values_deinit(&t->values);
 	uni_funcs_destroy(t->funcs);
 	uni_symtab_destroy(t->symtab);
 	uni_tinput_close(t->tinput);
@@ -137,6 +143,15 @@ void uni_trace_note_rate(const char *path, const struct uni_record_trace *trace)
 			path, c->hz);
 }
 
+static void note_only(const struct uni_trace_open *t, const char *path)
+{
+	const char *only =
+		t->rec != NULL ? uni_recording_guest(t->rec, t->guest).meta->trace.only : "";
+
+	if (only[0] != '\0')
+		uni_note("%s: the guest recorded only such calls: %s", path, only);
+}
+
 void uni_trace_note(
 	const struct uni_trace_open *t, const char *path, const struct uni_calls_stats *st)
 {
@@ -146,6 +161,7 @@ void uni_trace_note(
 		uni_note("%s: no call was recorded%s", path, windowed ? " in that time" : "");
 	if (t->rec != NULL)
 		uni_trace_note_rate(path, &uni_recording_guest(t->rec, t->guest).meta->trace);
+	note_only(t, path);
 	if (st->lost != 0)
 		uni_note("%s: %s%" PRIu64
 			 " events are missing: calls that were open then are cut off there",
@@ -165,4 +181,5 @@ void uni_trace_note(
 	if (st->too_deep != 0)
 		uni_note("%s: %" PRIu64 " calls lay more than %d deep and are not shown", path,
 			st->too_deep, UNI_CALLS_DEPTH_MAX);
+	uni_call_rules_note(&t->rules);
 }

@@ -3,6 +3,7 @@
 #ifndef UNI_APP_TRACE_OPEN_H
 #define UNI_APP_TRACE_OPEN_H
 
+#include "app/call_rules.h"
 #include "app/call_threads.h"
 #include "app/input.h"
 #include "app/options.h"
@@ -12,7 +13,7 @@
 
 struct uni_trace_args {
 	const char *guest, *symbols, *function;
-	struct uni_opt_list threads, debug_dirs;
+	struct uni_opt_list threads, debug_dirs, rules;
 	struct uni_part part;
 	const char *last; /* "10ms": only this time before its end */
 	bool mangled;
@@ -32,6 +33,7 @@ struct uni_trace_args {
 			"only threads whose name matches (* and ? stand for any text), or of "  \
 			"this number; may be given several times",                              \
 			NULL, NULL },                                                           \
+		UNI_RULE_OPTION((a).rules),                                                     \
 		{ 0, "no-demangle", UNI_OPT_FLAG, &(a).mangled, NULL,                           \
 			"C++, Rust and OCaml names as the linker has them", NULL, NULL },       \
 		{ 's', "symbols", UNI_OPT_STR, &(a).symbols, "FILE",                            \
@@ -54,6 +56,8 @@ struct uni_trace_open {
 	struct uni_symtab *symtab;	  /* of --symbols, or NULL */
 	struct uni_funcs *funcs;
 	struct uni_call_threads threads; /* of --thread */
+	struct uni_trace_values values;
+	struct uni_calls_rules rules; /* of --rule; they use the values */
 	struct uni_calls_filter filter;
 	uint64_t begin_ns; /* of the trace */
 };
@@ -65,7 +69,8 @@ void uni_trace_close(struct uni_trace_open *t);
 
 /* Reports on stderr if the trace has only ticks instead of time. */
 void uni_trace_note_rate(const char *path, const struct uni_record_trace *trace);
-/* Reports the trace's losses on stderr, if any, and that nothing happened in the time window. */
+/* Reports the trace's losses on stderr, if any, that nothing happened in the time window, and what
+ * rules could not judge. */
 void uni_trace_note(
 	const struct uni_trace_open *t, const char *path, const struct uni_calls_stats *st);
 

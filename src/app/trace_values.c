@@ -9,13 +9,12 @@
 #include "app/term.h"
 #include "trace/values.h"
 
-void uni_trace_values_init(struct uni_trace_values *v, const struct uni_trace_open *t,
-	const struct uni_trace_args *args, const struct uni_calls *calls)
+void uni_trace_values_init(struct uni_trace_values *v, const struct uni_recording *rec,
+	uint32_t guest, const char *symbols, const struct uni_opt_list *debug_dirs)
 {
-	*v = (struct uni_trace_values){ .trace = t,
-		.calls = calls,
-		.symbols = args->symbols,
-		.search = uni_search_of(&args->debug_dirs) };
+	*v = (struct uni_trace_values){
+		.rec = rec, .guest = guest, .symbols = symbols, .search = uni_search_of(debug_dirs)
+	};
 	uni_strbuf_init(&v->text);
 }
 
@@ -32,8 +31,7 @@ void uni_trace_values_deinit(struct uni_trace_values *v)
 /* Only when there are values to print. */
 static void look_for_debug(struct uni_trace_values *v)
 {
-	const struct uni_record_meta *meta =
-		uni_recording_guest(v->trace->rec, v->trace->guest).meta;
+	const struct uni_record_meta *meta = uni_recording_guest(v->rec, v->guest).meta;
 	const char *path = v->symbols != NULL ? v->symbols : meta->image_path;
 	struct uni_err err = { 0 };
 
@@ -50,10 +48,10 @@ static void look_for_debug(struct uni_trace_values *v)
 		uni_note("%s: arguments and values are shown as registers", err.msg);
 }
 
-const struct uni_params *uni_trace_values_params(void *values, uint32_t func)
+const struct uni_params *uni_trace_values_params(void *values, uint32_t func, uint64_t address)
 {
 	struct uni_trace_values *v = values;
-	const uint64_t bias = uni_recording_guest(v->trace->rec, v->trace->guest).meta->bias;
+	const uint64_t bias = uni_recording_guest(v->rec, v->guest).meta->bias;
 	struct uni_known_params *k;
 
 	if (!v->looked)
@@ -69,20 +67,18 @@ const struct uni_params *uni_trace_values_params(void *values, uint32_t func)
 		return k->params;
 	k->looked = true;
 	k->params = malloc(sizeof(*k->params));
-	if (k->params != NULL &&
-		uni_debug_params(v->debug, uni_funcs_address(v->trace->funcs, func) - bias,
-			k->params) != 0) {
+	if (k->params != NULL && uni_debug_params(v->debug, address - bias, k->params) != 0) {
 		free(k->params);
 		k->params = NULL;
 	}
 	return k->params;
 }
 
-void uni_trace_values_text(void *values, const struct uni_call_event *e, char *buf, size_t size)
+void uni_trace_values_text(struct uni_trace_values *v, uint64_t address,
+	const struct uni_call_event *e, char *buf, size_t size)
 {
-	struct uni_trace_values *v = values;
 	const uint64_t *words = uni_calls_words(v->calls, e);
-	const struct uni_params *p = uni_trace_values_params(v, e->func);
+	const struct uni_params *p = uni_trace_values_params(v, e->func, address);
 
 	uni_strbuf_reset(&v->text);
 	if (e->cls == UNI_TRACE_CLASS_EXIT_VALUE)

@@ -3,9 +3,12 @@
 #ifndef UNI_APP_TRACE_VALUES_H
 #define UNI_APP_TRACE_VALUES_H
 
-#include "app/trace_open.h"
+#include "app/options.h"
 #include "base/strbuf.h"
+#include "obj/image.h"
 #include "obj/params.h"
+#include "recording/recording.h"
+#include "trace/calls.h"
 
 struct uni_known_params {
 	bool looked;
@@ -13,8 +16,9 @@ struct uni_known_params {
 };
 
 struct uni_trace_values {
-	const struct uni_trace_open *trace;
-	const struct uni_calls *calls;
+	const struct uni_recording *rec;
+	uint32_t guest;
+	const struct uni_calls *calls; /* for texts; or NULL */
 	const char *
 		symbols; /* --symbols, or NULL: the image that was recorded, if it is still there */
 	struct uni_image_search search;
@@ -25,13 +29,15 @@ struct uni_trace_values {
 	struct uni_strbuf text;
 };
 
-void uni_trace_values_init(struct uni_trace_values *v, const struct uni_trace_open *t,
-	const struct uni_trace_args *args, const struct uni_calls *calls);
+/* Reads nothing yet. All is borrowed. */
+void uni_trace_values_init(struct uni_trace_values *v, const struct uni_recording *rec,
+	uint32_t guest, const char *symbols, const struct uni_opt_list *debug_dirs);
 void uni_trace_values_deinit(struct uni_trace_values *v);
 
-/* The parameters of a function; NULL: nothing is known. */
-const struct uni_params *uni_trace_values_params(void *values, uint32_t func);
-/* -> struct uni_trace_text_opts */
-void uni_trace_values_text(void *values, const struct uni_call_event *e, char *buf, size_t size);
+/* The parameters of a function at this address; NULL: nothing is known. */
+const struct uni_params *uni_trace_values_params(void *values, uint32_t func, uint64_t address);
+/* Values of an event of v->calls, whose function is at this address. */
+void uni_trace_values_text(struct uni_trace_values *v, uint64_t address,
+	const struct uni_call_event *e, char *buf, size_t size);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "app/tracing.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -207,15 +208,35 @@ static int parse_wants(struct uni_choice *c, const struct uni_opt_list *list, st
 	return rc;
 }
 
+static void add_word(char text[256], const char *before, const char *word)
+{
+	size_t at = strlen(text);
+
+	(void)snprintf(text + at, 256 - at, "%s%s%s", at != 0 ? " " : "", before, word);
+}
+
 static void describe_choice(
 	struct uni_choice *c, const char *before, const struct uni_opt_list *list)
 {
-	for (size_t i = 0; i < list->items.nr; i++) {
-		size_t at = strlen(c->text);
+	for (size_t i = 0; i < list->items.nr; i++)
+		add_word(c->text, before, list->items.v[i]);
+}
 
-		(void)snprintf(c->text + at, sizeof(c->text) - at, "%s%s%s", at != 0 ? " " : "",
-			before, list->items.v[i]);
+/* The guest itself leaves out other calls of the chosen functions. */
+static void describe_only(struct uni_choice *c, const struct uni_tracing_args *a)
+{
+	char number[32];
+
+	for (size_t i = 0; i < c->want.nr; i++) {
+		if (c->want.v[i].nr_conditions != 0)
+			add_word(c->only, "", a->args.items.v[i]);
 	}
+	(void)snprintf(number, sizeof(number), "%g", a->min_us);
+	if (a->min_us != 0)
+		add_word(c->only, "--min-duration ", number);
+	(void)snprintf(number, sizeof(number), "%" PRIu64, a->depth);
+	if (a->depth != 0)
+		add_word(c->only, "--depth ", number);
 }
 
 int uni_choice_make(struct uni_choice *ret, const struct uni_tracing_args *a, struct uni_err *err)
@@ -256,6 +277,7 @@ int uni_choice_make(struct uni_choice *ret, const struct uni_tracing_args *a, st
 	describe_choice(ret, "", &a->filter);
 	describe_choice(ret, "/", &a->regex);
 	describe_choice(ret, "-", &a->exclude);
+	describe_only(ret, a);
 	return 0;
 }
 

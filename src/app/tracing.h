@@ -118,6 +118,7 @@ struct uni_choice {
 	char name[UNI_TRIGGERS_MAX][128];
 	UNI_VEC(struct uni_trace_want) want;
 	char text[256]; /* "tcp_* -ip_*" */
+	char only[256]; /* struct uni_record_trace */
 	const char *mode;
 };
 int uni_choice_make(

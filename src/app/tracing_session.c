@@ -78,6 +78,7 @@ static int fill_meta(struct run *r, struct uni_err *err)
 	if (s->choice != NULL) {
 		(void)snprintf(trace->mode, sizeof(trace->mode), "%s", s->choice->mode);
 		(void)snprintf(trace->filter, sizeof(trace->filter), "%s", s->choice->text);
+		(void)snprintf(trace->only, sizeof(trace->only), "%s", s->choice->only);
 	}
 	for (uint32_t i = 0; i < trace->nr_cpus; i++)
 		uni_tclock_result(&r->clock, &trace->info, i, &trace->cpu[i].clock);

@@ -9,6 +9,7 @@
 #include "base/privilege.h"
 #include "base/strbuf.h"
 #include "base/text.h"
+#include "app/call_rules.h"
 #include "app/cmd.h"
 #include "app/exporting.h"
 #include "app/symbols.h"
@@ -54,6 +55,7 @@ static const struct uni_opt *list_export_options(void)
 		{ 0, "per-vcpu", UNI_OPT_FLAG, &o.x.src.build.per_vcpu, NULL,
 			"one tree below each vCPU", NULL, NULL },
 		UNI_SOURCE_OPTIONS(o.x.src),
+		UNI_RULE_OPTION(o.x.src.rules),
 		{ 0, "exits", UNI_OPT_MAYBE, &o.x.src.exits, "[=count|time]",
 			"write VM exits instead of samples: by their number "
 			"(default), or by the nanoseconds until the guest went on",

@@ -3,17 +3,14 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "app/call_rules.h"
 #include "app/cmd.h"
 #include "app/trace_open.h"
-#include "app/trace_values.h"
 #include "trace/lines.h"
 
 static struct {
 	struct uni_trace_args args;
 	const char *format, *output;
 	bool no_switches, json;
-	struct uni_opt_list rules;
 } o;
 
 static const struct uni_opt *list_trace_replay_options(void)
@@ -29,13 +26,6 @@ static const struct uni_opt *list_trace_replay_options(void)
 		{ 0, "function", UNI_OPT_STR, &o.args.function, "NAME",
 			"only calls of functions whose name matches, and the "
 			"calls in them",
-			NULL, NULL },
-		{ 0, "rule", UNI_OPT_LIST, &o.rules, "RULE",
-			"leave out calls, with the calls in them. 'tcp_input(len>1000)' and "
-			"'open(path~/etc/*)' keep those with such arguments (of --args). "
-			"FUNCTION:skip keeps none, FUNCTION:depth=2 at most this many levels, "
-			"FUNCTION:min=10us no shorter ones, FUNCTION:below=CALLER only those "
-			"from there. May be given several times",
 			NULL, NULL },
 		{ 0, "no-switches", UNI_OPT_FLAG, &o.no_switches, NULL,
 			"leave out the blocks that show switches of threads", NULL, NULL },
@@ -60,7 +50,6 @@ static const char *thread_name(const void *ctx, uint32_t thread, uint64_t *numbe
 struct put {
 	struct uni_trace_text *text; /* or NULL, and */
 	struct uni_trace_lines *lines;
-	struct uni_call_picker *picker; /* or NULL */
 	/* by CPU: switch that is not written yet, else type 0; or NULL */
 	struct uni_call_event *gone;
 	bool any; /* a call was put */
@@ -115,11 +104,6 @@ static int put_all(struct uni_calls *calls, struct put *p, const struct uni_sink
 
 	/* The sink's close reports a reader that has gone away. */
 	while ((rc = uni_calls_read(calls, &e, &nr)) == 1 && !uni_sink_failed(out)) {
-		if (p->picker != NULL) {
-			rc = uni_call_picker_pick(p->picker, calls, e, nr, &e, &nr);
-			if (rc != 0)
-				break;
-		}
 		rc = p->gone != NULL ? put_few(p, e, nr) : put_events(p, e, nr);
 		if (rc != 0)
 			break;
@@ -138,7 +122,7 @@ static void open_put(struct put *p, const struct uni_trace_open *t, struct uni_s
 
 static int no_call(struct uni_err *err)
 {
-	if (o.rules.items.nr != 0)
+	if (o.args.rules.items.nr != 0)
 		return uni_err_set(err, UNI_ENOENT, "--rule leaves no call of this trace");
 	return uni_err_set(
 		err, UNI_ENOENT, "no call of a function '%s' in this trace", o.args.function);
@@ -147,7 +131,7 @@ static int no_call(struct uni_err *err)
 static int put_chosen(struct uni_trace_open *t, struct uni_calls *calls, struct put *p,
 	const struct uni_trace_text_opts *opts, struct uni_sink *out)
 {
-	bool few = o.args.function != NULL || p->picker != NULL;
+	bool few = o.args.function != NULL || t->filter.rules != NULL;
 	_cleanup_free_ struct uni_call_event *gone = NULL;
 	int rc;
 
@@ -161,36 +145,35 @@ static int put_chosen(struct uni_trace_open *t, struct uni_calls *calls, struct 
 	return rc == 0 && few && !p->any ? -UNI_ENOENT : rc;
 }
 
-static int replay_calls(struct uni_trace_open *t, struct uni_call_rules *rules,
-	struct uni_sink *out, struct uni_err *err)
+static void put_values(void *trace, const struct uni_call_event *e, char *buf, size_t size)
 {
-	struct uni_trace_values values;
+	struct uni_trace_open *t = trace;
+
+	uni_trace_values_text(&t->values, uni_funcs_address(t->funcs, e->func), e, buf, size);
+}
+
+static int replay_calls(struct uni_trace_open *t, struct uni_sink *out, struct uni_err *err)
+{
 	struct uni_calls *calls;
 	struct uni_trace_text_opts opts = { .no_switches = o.no_switches,
 		.kind = strcmp(o.format, "function") == 0 ? UNI_TRACE_TEXT_FUNCTION
 							  : UNI_TRACE_TEXT_GRAPH,
 		.thread_name = thread_name,
 		.ctx = &calls,
-		.args = uni_trace_values_text,
-		.args_ctx = &values };
+		.args = put_values,
+		.args_ctx = t };
 	struct put p = { 0 };
 	int rc = uni_calls_open(t->in, &t->filter, t->funcs, &calls, err);
 
 	if (rc != 0)
 		return rc;
-	uni_trace_values_init(&values, t, &o.args, calls);
-	rc = uni_call_rules_begin(rules, t, &values, err);
-	if (rc == 0) {
-		p.picker = rules->picker;
-		rc = put_chosen(t, calls, &p, &opts, out);
-		if (rc == -UNI_ENOENT)
-			rc = no_call(err);
-		else if (rc != 0)
-			rc = uni_err_nomem(err);
-		uni_trace_note(t, uni_recording_path(t->rec), uni_calls_stats(calls));
-		uni_call_rules_note(rules);
-	}
-	uni_trace_values_deinit(&values);
+	t->values.calls = calls;
+	rc = put_chosen(t, calls, &p, &opts, out);
+	if (rc == -UNI_ENOENT)
+		rc = no_call(err);
+	else if (rc != 0)
+		rc = uni_err_nomem(err);
+	uni_trace_note(t, uni_recording_path(t->rec), uni_calls_stats(calls));
 	uni_calls_close(calls);
 	return rc;
 }
@@ -209,29 +192,23 @@ static int check_options(struct uni_err *err)
 
 static int run_trace_replay(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
-	struct uni_call_rules rules = { 0 };
 	struct uni_trace_open t;
 	struct uni_sink *out;
 	int rc = check_options(err);
 
 	if (rc == 0)
-		rc = uni_call_rules_parse(&o.rules, &rules, err);
-	if (rc == 0)
 		rc = uni_trace_open(ctx->operands[0], &o.args, &t, err);
-	if (rc != 0) {
-		uni_call_rules_deinit(&rules);
+	if (rc != 0)
 		return uni_exit_of(rc);
-	}
 	rc = uni_sink_open_file(o.output, &out, err);
 	if (rc == 0) {
-		rc = replay_calls(&t, &rules, out, err);
+		rc = replay_calls(&t, out, err);
 		if (rc == 0)
 			rc = uni_sink_close(out, err);
 		else
 			uni_sink_abort(out);
 	}
 	uni_trace_close(&t);
-	uni_call_rules_deinit(&rules);
 	return uni_exit_of(rc);
 }
 

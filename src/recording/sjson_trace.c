@@ -78,6 +78,8 @@ void uni_session_put_trace(struct uni_json *j, const struct uni_record_trace *t)
 		put_u64(j, "end_ns", t->end_ns);
 	uni_json_kv(str, j, "mode", t->mode);
 	uni_json_kv(str, j, "filter", t->filter);
+	if (t->only[0] != '\0')
+		uni_json_kv(str, j, "only", t->only);
 	put_u64(j, "functions", t->nr_functions);
 	put_u64(j, "sites", t->nr_sites);
 	put_u64(j, "machine", t->info.machine);
@@ -221,6 +223,7 @@ const char *uni_session_parse_trace(const json_t *guest, struct uni_session_gues
 	t->end_ns = get_u64(obj, "end_ns", &ok);
 	get_text(obj, "mode", t->mode, sizeof(t->mode), &ok);
 	get_text(obj, "filter", t->filter, sizeof(t->filter), &ok);
+	get_text(obj, "only", t->only, sizeof(t->only), &ok);
 	t->nr_functions = (uint32_t)uni_min(get_u64(obj, "functions", &ok), (uint64_t)UINT32_MAX);
 	t->nr_sites = (uint32_t)uni_min(get_u64(obj, "sites", &ok), (uint64_t)UINT32_MAX);
 	parse_info(obj, &t->info, &ok);

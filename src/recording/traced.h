@@ -62,6 +62,7 @@ struct uni_record_trace {
 	uint32_t nr_functions, nr_sites; /* that were patched for it; 0: unknown */
 	char mode[16];			 /* "graph", "lite", "function"; "" unknown */
 	char filter[256];		 /* which functions; "" unknown */
+	char only[256]; /* which of their calls, "f(len>1000) --depth 3"; "" all, or unknown */
 	/* array of nr_cpus; owned, unless the holder says otherwise */
 	struct uni_record_trace_cpu *cpu;
 	struct uni_record_on_cpu on_cpu;

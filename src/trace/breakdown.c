@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/hash.h"
 #include "trace/walk.h"
+#include "trace/walk_calls.h"
 
 /* The time from each record to the next goes to the call that is the newest in between. */
 struct breakdown {
@@ -159,11 +160,40 @@ static void spend_until(struct breakdown *s, uint64_t time)
 	}
 }
 
+/* If the trace ends before the window does, each CPU's time ends with its last record. */
+static void spend_rest(struct breakdown *s)
+{
+	const struct uni_walk *w = &s->walk;
+
+	for (uint32_t i = 0; i < w->nr_cpus; i++) {
+		if (w->cpu[i].at == w->cpu[i].end)
+			s->last[i] = 0;
+	}
+	spend_until(s, w->to);
+}
+
+static int breakdown_calls(struct breakdown *s)
+{
+	struct uni_walk *w = &s->walk;
+	struct uni_walk_calls calls;
+	int rc = uni_walk_calls_open(w, &calls), end;
+
+	for (uint32_t i = 0; rc == 0 && i < w->nr_cpus; i++)
+		s->last[i] = w->cpu[i].last != 0 ? w->from : 0;
+	if (rc == 0)
+		rc = uni_walk_calls(w, &calls);
+	spend_rest(s);
+	end = uni_walk_calls_close(w, &calls);
+	return rc != 0 ? rc : end;
+}
+
 static int breakdown_walk(struct breakdown *s)
 {
 	struct uni_walk *w = &s->walk;
 	int rc = 0;
 
+	if (w->filter.rules != NULL)
+		return breakdown_calls(s);
 	if (w->from != 0) {
 		rc = uni_walk_all(w, w->from - 1);
 		spend_until(s, w->from);
@@ -174,12 +204,7 @@ static int breakdown_walk(struct breakdown *s)
 	}
 	if (rc == 0)
 		rc = uni_walk_all(w, w->to);
-	/* If the trace ends before the window does, each CPU's time ends with its last record. */
-	for (uint32_t i = 0; i < w->nr_cpus; i++) {
-		if (w->cpu[i].at == w->cpu[i].end)
-			s->last[i] = 0;
-	}
-	spend_until(s, w->to);
+	spend_rest(s);
 	uni_walk_finish(w);
 	return rc != 0 ? rc : w->failed;
 }

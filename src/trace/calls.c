@@ -8,7 +8,9 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "trace/record.h"
+#include "trace/rules.h"
 #include "trace/walk.h"
+#include "trace/walk_calls.h"
 #include "trace/walk_stops.h"
 
 #define BATCH 512 /* records at a time */
@@ -24,9 +26,11 @@ struct uni_calls {
 	struct uni_walk walk; /* first: ops get this */
 	UNI_VEC(struct uni_call_event) event;
 	UNI_VEC(uint64_t) words;
-	UNI_VEC(uint8_t) match;	   /* of functions: 0 not asked, 1 no, 2 yes */
-	UNI_VEC(uint32_t) name_of; /* of threads: 0 not looked for, 1 none, else input's + 2 */
+	UNI_VEC(uint8_t) match;		/* of functions: 0 not asked, 1 no, 2 yes */
+	UNI_VEC(uint32_t) name_of;	/* of threads: 0 not looked for, 1 none, else input's + 2 */
+	struct uni_call_picker *picker; /* NULL: there are no rules */
 	bool telling, finished;
+	bool announced; /* the events of a read are there before it */
 };
 
 static struct uni_call_event *add_call_event(
@@ -277,12 +281,41 @@ static int skip_to_window(struct uni_calls *s)
 	return rc;
 }
 
+/* How long do calls take? This reads all of them. */
+static int look_first(
+	struct uni_calls *s, const struct uni_trace_input *in, struct uni_calls_filter filter)
+{
+	const struct uni_call_event *e;
+	struct uni_calls *all;
+	size_t nr;
+	int rc;
+
+	filter.rules = NULL;
+	rc = uni_calls_open(in, &filter, s->walk.funcs, &all, NULL);
+	while (rc == 0 && (rc = uni_calls_read(all, &e, &nr)) == 1)
+		rc = uni_call_picker_look(s->picker, e, nr);
+	if (all != NULL)
+		uni_calls_close(all);
+	return rc;
+}
+
+static int begin_rules(struct uni_calls *s, const struct uni_trace_input *in)
+{
+	if (s->walk.filter.rules == NULL)
+		return 0;
+	s->picker = uni_call_picker_create(s->walk.filter.rules, s->walk.funcs);
+	if (s->picker == NULL)
+		return -UNI_ENOMEM;
+	return uni_call_picker_looks_first(s->picker) ? look_first(s, in, s->walk.filter) : 0;
+}
+
 int uni_calls_open(const struct uni_trace_input *in, const struct uni_calls_filter *filter,
 	struct uni_funcs *funcs, struct uni_calls **ret, struct uni_err *err)
 {
 	struct uni_calls *s = calloc(1, sizeof(*s));
 	int rc;
 
+	*ret = NULL;
 	if (s == NULL)
 		return uni_err_nomem(err);
 	rc = uni_walk_init(&s->walk, in, filter, funcs, &ops, err);
@@ -291,7 +324,9 @@ int uni_calls_open(const struct uni_trace_input *in, const struct uni_calls_filt
 		return rc;
 	}
 	s->walk.park = false;
-	rc = skip_to_window(s);
+	rc = begin_rules(s, in);
+	if (rc == 0)
+		rc = skip_to_window(s);
 	peek_all(&s->walk);
 	if (rc != 0) {
 		uni_calls_close(s);
@@ -306,6 +341,7 @@ void uni_calls_close(struct uni_calls *s)
 {
 	if (s == NULL)
 		return;
+	uni_call_picker_destroy(s->picker);
 	uni_walk_deinit(&s->walk);
 	uni_vec_free(&s->event);
 	uni_vec_free(&s->words);
@@ -328,11 +364,14 @@ static uint64_t second_earliest(const struct uni_walk *w, const struct uni_walk_
 	return until;
 }
 
-int uni_calls_read(struct uni_calls *s, const struct uni_call_event **ret, size_t *nr_ret)
+/* 1: there are events. */
+static int read_events(struct uni_calls *s)
 {
 	struct uni_walk *w = &s->walk;
 
-	s->event.nr = 0;
+	if (!s->announced)
+		s->event.nr = 0;
+	s->announced = false;
 	s->words.nr = 0;
 	while (s->event.nr < BATCH / 2 && w->failed == 0) {
 		struct uni_walk_cpu *c = uni_walk_earliest(w, w->to);
@@ -349,9 +388,54 @@ int uni_calls_read(struct uni_calls *s, const struct uni_call_event **ret, size_
 		s->finished = true;
 		uni_walk_finish(w);
 	}
-	*ret = s->event.v;
-	*nr_ret = s->event.nr;
 	return w->failed != 0 ? w->failed : s->event.nr != 0;
+}
+
+int uni_calls_read(struct uni_calls *s, const struct uni_call_event **ret, size_t *nr_ret)
+{
+	int rc;
+
+	do {
+		rc = read_events(s);
+		*ret = s->event.v;
+		*nr_ret = s->event.nr;
+		if (rc == 1 && s->picker != NULL &&
+			(rc = uni_call_picker_pick(
+				 s->picker, s, s->event.v, s->event.nr, ret, nr_ret)) == 0)
+			rc = 1;
+	} while (rc == 1 && *nr_ret == 0);
+	return rc;
+}
+
+/* The CPU on which it runs; else the first. */
+static struct uni_walk_cpu *cpu_of_thread(struct uni_walk *w, uint32_t thread)
+{
+	for (uint32_t i = 0; i < w->nr_cpus; i++) {
+		if (w->cpu[i].thread == thread)
+			return &w->cpu[i];
+	}
+	return &w->cpu[0];
+}
+
+void uni_calls_announce(struct uni_calls *s)
+{
+	struct uni_walk *w = &s->walk;
+
+	for (uint32_t i = 0; i < w->nr_threads; i++) {
+		struct uni_walk_cpu *c = cpu_of_thread(w, i);
+		uint32_t runs = c->thread;
+
+		c->thread = i;
+		announce_open(s, c, w->from);
+		c->thread = runs;
+	}
+	s->announced = true;
+}
+
+const struct uni_walk *uni_calls_walked(const struct uni_calls *s, bool *over_ret)
+{
+	*over_ret = s->finished;
+	return &s->walk;
 }
 
 void uni_calls_more(struct uni_calls *s)

@@ -71,6 +71,20 @@ struct uni_call_event {
 	};
 };
 
+struct uni_call_rule;
+struct uni_params;
+
+/* Rules for the calls of single functions (rules.h). */
+struct uni_calls_rules {
+	struct uni_call_rule *rule;
+	size_t nr;
+	/* Parameters of a function, given its number and its address here; NULL: not known. */
+	const struct uni_params *(*params)(void *ctx, uint32_t func, uint64_t address);
+	void *ctx;
+	/* Set while it is read: calls left out because an argument of a condition is not known. */
+	uint64_t unknown;
+};
+
 /* Selects events; a zeroed one selects all. */
 struct uni_calls_filter {
 	/* host time; calls across an end are cut to the part within; to_ns 0: no end */
@@ -82,6 +96,9 @@ struct uni_calls_filter {
 	bool switches;
 	/* glob: calls of these functions, and calls made in them; NULL: all */
 	const char *function;
+	/* Leave out calls, with those in them. Depths stay, as a shown call's callers are all
+	 * shown. The time of a call left out counts as its caller's own. NULL: none. */
+	struct uni_calls_rules *rules;
 };
 
 struct uni_calls_thread {

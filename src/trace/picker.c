@@ -16,7 +16,8 @@ struct frame {
 	uint32_t levels; /* of calls below it that may be shown */
 	uint32_t within; /* rules that name it, or a caller of it, in below= */
 	bool hidden;
-	uint64_t number; /* among the calls of timed functions */
+	uint64_t number;    /* among the calls of timed functions */
+	uint64_t self, off; /* ns, of calls left out that it made: they count as its own */
 };
 
 struct thread {
@@ -31,31 +32,29 @@ struct known {
 };
 
 struct uni_call_picker {
+	struct uni_calls_rules *rules;
 	const struct uni_call_rule *rule;
 	size_t nr;
 	struct uni_funcs *funcs;
-	const struct uni_params *(*params)(void *ctx, uint32_t func);
-	void *ctx;
 	UNI_VEC(struct thread) thread;
 	UNI_VEC(struct known) known;
 	UNI_VEC(struct uni_call_event) event;
 	UNI_VEC(uint8_t) is_long; /* a bit for each timed call: it takes its min= */
-	uint64_t nr_looked, nr_picked, unknown;
+	uint64_t nr_looked, nr_picked;
 };
 
-struct uni_call_picker *uni_call_picker_create(const struct uni_call_rule *rule, size_t nr,
-	struct uni_funcs *funcs, const struct uni_params *(*params)(void *ctx, uint32_t func),
-	void *ctx)
+struct uni_call_picker *uni_call_picker_create(
+	struct uni_calls_rules *rules, struct uni_funcs *funcs)
 {
 	struct uni_call_picker *p = calloc(1, sizeof(*p));
 
 	if (p == NULL)
 		return NULL;
-	p->rule = rule;
-	p->nr = uni_min(nr, (size_t)UNI_CALL_RULES_MAX);
+	p->rules = rules;
+	p->rule = rules->rule;
+	p->nr = uni_min(rules->nr, (size_t)UNI_CALL_RULES_MAX);
 	p->funcs = funcs;
-	p->params = params;
-	p->ctx = ctx;
+	rules->unknown = 0;
 	return p;
 }
 
@@ -84,11 +83,6 @@ bool uni_call_picker_looks_first(const struct uni_call_picker *p)
 			return true;
 	}
 	return false;
-}
-
-uint64_t uni_call_picker_unknown(const struct uni_call_picker *p)
-{
-	return p->unknown;
 }
 
 /* NULL: out of memory. */
@@ -193,12 +187,14 @@ static bool test_conditions(struct uni_call_picker *p, const struct uni_call_rul
 	const uint64_t *words, size_t nr)
 {
 	const struct uni_params *params =
-		r->nr != 0 && words != NULL && p->params != NULL ? p->params(p->ctx, func) : NULL;
+		r->nr != 0 && words != NULL && p->rules->params != NULL
+			? p->rules->params(p->rules->ctx, func, uni_funcs_address(p->funcs, func))
+			: NULL;
 
 	for (unsigned i = 0; i < r->nr; i++) {
 		int holds = test_condition(&r->condition[i], params, words, nr);
 
-		p->unknown += holds < 0;
+		p->rules->unknown += holds < 0;
 		if (holds <= 0)
 			return false;
 	}
@@ -255,33 +251,50 @@ static int begin_call(struct uni_call_picker *p, const struct uni_call_event *e,
 	return 0;
 }
 
+static int put_event(
+	struct uni_call_picker *p, const struct uni_call_event *ext, const struct uni_call_event *e)
+{
+	if (ext != NULL && !uni_vec_push(&p->event, *ext))
+		return -UNI_ENOMEM;
+	return uni_vec_push(&p->event, *e) ? 0 : -UNI_ENOMEM;
+}
+
+static int end_call(struct uni_call_picker *p, struct frame *caller, const struct uni_call_event *e,
+	const struct uni_call_event *ext)
+{
+	struct uni_call_event leave = *e;
+
+	leave.self += caller[1].self;
+	leave.off += caller[1].off;
+	if (caller[1].hidden) {
+		caller->self += leave.self;
+		caller->off += leave.off;
+		return 0;
+	}
+	return put_event(p, ext, &leave);
+}
+
 /* ext: the event with arguments or a value that belongs to it, or NULL. */
 static int pick_event(struct uni_call_picker *p, const struct uni_calls *calls,
 	const struct uni_call_event *e, const struct uni_call_event *ext)
 {
 	struct frame *frames, one;
+	int rc;
 
 	if (e->type != UNI_CALL_ENTER && e->type != UNI_CALL_LEAF && e->type != UNI_CALL_ENTRY &&
 		e->type != UNI_CALL_LEAVE)
-		return uni_vec_push(&p->event, *e) ? 0 : -UNI_ENOMEM;
+		return put_event(p, NULL, e);
 	frames = frames_to(p, e->thread, e->depth);
 	if (frames == NULL)
 		return -UNI_ENOMEM;
-	if (e->type == UNI_CALL_LEAVE) {
-		one = frames[e->depth + 1];
-	} else {
-		int rc = begin_call(p, e, calls, ext, &one);
-
-		if (rc != 0)
-			return rc;
-	}
+	if (e->type == UNI_CALL_LEAVE)
+		return end_call(p, frames + e->depth, e, ext);
+	rc = begin_call(p, e, calls, ext, &one);
+	if (rc != 0)
+		return rc;
 	if (e->type == UNI_CALL_ENTER)
 		frames[e->depth + 1] = one;
-	if (one.hidden)
-		return 0;
-	if (ext != NULL && !uni_vec_push(&p->event, *ext))
-		return -UNI_ENOMEM;
-	return uni_vec_push(&p->event, *e) ? 0 : -UNI_ENOMEM;
+	return one.hidden ? 0 : put_event(p, ext, e);
 }
 
 /* Does it belong to the call or return that comes next? */

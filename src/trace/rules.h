@@ -10,7 +10,8 @@
  *	memcpy:min=10us		no shorter ones
  *	malloc:below=parse	only calls that such a function made, directly or not
  *
- * Times, depths and callers are those of the trace, not of what is left of it.
+ * Durations, depths and callers are those of the trace, not of what is left of it. The time of a call
+ * left out counts as its caller's own.
  */
 #ifndef UNI_TRACE_RULES_H
 #define UNI_TRACE_RULES_H
@@ -55,22 +56,19 @@ int uni_call_rule_parse(const char *text, struct uni_call_rule *ret, struct uni_
 
 struct uni_call_picker; /* opaque */
 
-/* All is borrowed. params: what is known of a function, or NULL. NULL: out of memory. */
-struct uni_call_picker *uni_call_picker_create(const struct uni_call_rule *rule, size_t nr,
-	struct uni_funcs *funcs, const struct uni_params *(*params)(void *ctx, uint32_t func),
-	void *ctx);
+/* Both are borrowed. NULL: out of memory. */
+struct uni_call_picker *uni_call_picker_create(
+	struct uni_calls_rules *rules, struct uni_funcs *funcs);
 void uni_call_picker_destroy(struct uni_call_picker *p); /* NULL-safe */
 
 /* Do rules depend on how long calls take? Then all events have to be given to _look() first. */
 bool uni_call_picker_looks_first(const struct uni_call_picker *p);
 int uni_call_picker_look(struct uni_call_picker *p, const struct uni_call_event *e, size_t nr);
 
-/* Chooses among these events of a read of `calls`. *ret is valid until the next call. Depths stay,
- * as a shown call's callers are all shown. 0 or -UNI_ENOMEM. */
+/* Chooses among these events of a read of `calls`. *ret is valid until the next call. 0 or
+ * -UNI_ENOMEM. */
 int uni_call_picker_pick(struct uni_call_picker *p, const struct uni_calls *calls,
 	const struct uni_call_event *e, size_t nr, const struct uni_call_event **ret,
 	size_t *nr_ret);
-/* Calls that were left out because an argument of a condition is not known. */
-uint64_t uni_call_picker_unknown(const struct uni_call_picker *p);
 
 #endif

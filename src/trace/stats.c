@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "trace/hist.h"
 #include "trace/walk.h"
+#include "trace/walk_calls.h"
 
 #define HISTS_MAX 32768 /* functions with percentiles: memory */
 #define RECURSES_MAX                                                                 \
@@ -100,6 +101,12 @@ static inline void stats_enter(struct uni_walk *w, struct uni_walk_cpu *c, struc
 		r->active++;
 }
 
+static void stats_began(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f)
+{
+	if (c != NULL)
+		stats_enter(w, c, f);
+}
+
 static inline void stats_leave(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f,
 	uint64_t time, unsigned flags)
 {
@@ -178,6 +185,7 @@ static void stats_span(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t unti
 static const struct uni_walk_ops ops = {
 	.span = stats_span,
 	.enter = stats_enter,
+	.began = stats_began,
 	.leave = stats_leave,
 	.leaf = stats_leaf,
 	.other = stats_other,
@@ -277,14 +285,13 @@ static int make_rows(const struct stats *s, struct uni_trace_report *ret)
 	return 0;
 }
 
-static int count_functions(struct stats *s, struct uni_trace_report *ret)
+static int walk_all(struct stats *s)
 {
 	struct uni_walk *w = &s->walk;
 	int rc = 0;
 
-	s->rows = calloc(w->nr_cpus, sizeof(*s->rows));
-	if (s->rows == NULL)
-		return -UNI_ENOMEM;
+	if (w->filter.rules != NULL)
+		return uni_walk_all_calls(w);
 	if (w->from != 0) {
 		rc = uni_walk_all(w, w->from - 1);
 		uni_walk_restart(w, w->from);
@@ -293,7 +300,18 @@ static int count_functions(struct stats *s, struct uni_trace_report *ret)
 	if (rc == 0)
 		rc = uni_walk_all(w, w->to);
 	uni_walk_finish(w);
-	ret->stats = w->stats;
+	return rc;
+}
+
+static int count_functions(struct stats *s, struct uni_trace_report *ret)
+{
+	int rc;
+
+	s->rows = calloc(s->walk.nr_cpus, sizeof(*s->rows));
+	if (s->rows == NULL)
+		return -UNI_ENOMEM;
+	rc = walk_all(s);
+	ret->stats = s->walk.stats;
 	return rc != 0 ? rc : make_rows(s, ret);
 }
 

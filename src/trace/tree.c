@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "trace/walk.h"
+#include "trace/walk_calls.h"
 
 /* A node while it is counted. */
 struct node {
@@ -123,6 +124,7 @@ static void tree_span(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until
 static const struct uni_walk_ops ops = {
 	.span = tree_span,
 	.enter = tree_enter,
+	.began = tree_enter,
 	.leave = tree_leave,
 	.leaf = tree_leaf,
 };
@@ -149,6 +151,8 @@ static int tree_walk(struct tree *s)
 	struct uni_walk *w = &s->walk;
 	int rc = 0;
 
+	if (w->filter.rules != NULL)
+		return uni_walk_all_calls(w);
 	if (w->from != 0) {
 		rc = uni_walk_all(w, w->from - 1);
 		uni_walk_restart(w, w->from);

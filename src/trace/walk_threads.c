@@ -84,7 +84,23 @@ static uint32_t add_thread(struct uni_walk *w, uint64_t id, bool known)
 	return w->nr_threads++;
 }
 
-static void run_on(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t thread)
+bool uni_walk_threads_room(struct uni_walk *w, uint32_t nr)
+{
+	while (w->failed == 0 && w->nr_threads < nr)
+		(void)add_thread(w, 0, false);
+	return w->failed == 0;
+}
+
+void uni_walk_know_thread(struct uni_walk *w, uint32_t thread, uint64_t id)
+{
+	struct uni_walk_thread *t = &w->thread[thread];
+
+	t->id = id;
+	t->known = true;
+	t->muted = !is_wanted_thread(w, t);
+}
+
+void uni_walk_run_on(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t thread)
 {
 	c->thread = thread;
 	w->thread[thread].on_cpu = true;
@@ -102,7 +118,7 @@ void uni_walk_unknown_thread(struct uni_walk *w, struct uni_walk_cpu *c)
 	if (!c->begun || w->thread[thread].known)
 		thread = add_thread(w, (uint64_t)(c - w->cpu), false);
 	if (w->failed == 0)
-		run_on(w, c, thread);
+		uni_walk_run_on(w, c, thread);
 	c->unknown = c->thread;
 }
 
@@ -125,7 +141,7 @@ static void come_thread(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t thr
 {
 	struct uni_walk_thread *t = &w->thread[thread];
 
-	run_on(w, c, thread);
+	uni_walk_run_on(w, c, thread);
 	if (w->ops->switched != NULL)
 		w->ops->switched(w, c, time);
 	if (t->off_since != 0)
@@ -161,9 +177,7 @@ static void learn_thread(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t id
 		return;
 	}
 	*slot = c->thread + 1;
-	t->id = id;
-	t->known = true;
-	t->muted = !is_wanted_thread(w, t);
+	uni_walk_know_thread(w, c->thread, id);
 }
 
 /* Its calls are whole: that they never return is how they end. */

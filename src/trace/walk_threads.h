@@ -7,6 +7,10 @@
 
 bool uni_walk_threads_init(struct uni_walk *w);
 void uni_walk_threads_deinit(struct uni_walk *w);
+/* It has at least so many threads; nothing is known of the new ones. False: w->failed says why. */
+bool uni_walk_threads_room(struct uni_walk *w, uint32_t nr);
+void uni_walk_know_thread(struct uni_walk *w, uint32_t thread, uint64_t id);
+void uni_walk_run_on(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t thread);
 /* A thread of which nothing is known runs on c from now on. */
 void uni_walk_unknown_thread(struct uni_walk *w, struct uni_walk_cpu *c);
 /* The words of a UNI_TRACE_CLASS_SWITCH. */

@@ -123,13 +123,27 @@ condition() { # RULE AWK-CONDITION of size, path
 	equal "$T/a" "$T/b"
 }
 
+# Numbers of calls as uftrace's report has them, and one self time in all outputs.
+added_up() { # RULE OPTION-OF-UFTRACE...
+	rule=$1
+	shift
+	uftrace report -d "$T/ur" --no-pager --no-event -f call "$@" | awk '/rules_/ { print $2, $1 }' | sort >"$T/b"
+	"$U" trace report "$T/rules.uniscope" --rule "$rule" --json >"$T/report.json" &&
+		"$U" trace graph "$T/rules.uniscope" --rule "$rule" --json --min 0 >"$T/graph.json" &&
+		"$U" trace breakdown "$T/rules.uniscope" --rule "$rule" --json >"$T/breakdown.json" &&
+		"$U" trace replay "$T/rules.uniscope" --rule "$rule" --json >"$T/events.json" &&
+		"$U" export "$T/rules.uniscope" --calls --rule "$rule" -o "$T/calls.folded" &&
+		python3 "$SRC/tests/e2e/added_up.py" "$T" >"$T/a" && equal "$T/a" "$T/b"
+}
+
 # The guest itself leaves the others out: what --rule chose of the whole trace is there, no more.
 recorded() { # AWK-CONDITION CONDITION...
 	awk=$1
 	shift
 	args=$(IFS=,; echo "$*")
 	record --filter 'rules_*' --args "rules_work(path:s,$args)" || return 1
-	"$U" trace replay "$T/s.uniscope" --no-switches >"$T/few"
+	"$U" trace replay "$T/s.uniscope" --no-switches >"$T/few" 2>"$T/why"
+	grep -qF "the guest recorded only such calls: rules_work(path:s,$args)" "$T/why" || { cat "$T/why"; return 1; }
 	sed -n 's/.*rules_work(size=\(-\{0,1\}[0-9]*\), path="\([^"]*\)").*/\1 \2/p' "$T/few" >"$T/a"
 	theirs | sed -n 's/.*rules_work(\(-\{0,1\}[0-9]*\), "\([^"]*\)").*/\1 \2/p' | awk "$awk" >"$T/b"
 	equal "$T/a" "$T/b" || return 1
@@ -178,6 +192,8 @@ check "rules: the same calls are in both traces" trace_rules
 check "rules: all of them, as in uftrace's" all_calls
 check "rules: a function's depth, as uftrace's trigger" option 'rules_long:depth=2' -T rules_long@depth=2
 check "rules: a function and its calls are left out, as by uftrace's -N" option 'rules_short:skip' -N rules_short
+check "rules: numbers of calls as uftrace's report has them, one self time everywhere" added_up 'rules_short:skip' -N rules_short
+check "rules: the same to a depth" added_up 'rules_long:depth=2' -T rules_long@depth=2
 check "rules: arguments above a number, as uftrace printed them" condition 'rules_work(size>1000)' '$1 > 1000'
 check "rules: arguments below 0" condition 'rules_work(size<0)' '$1 < 0'
 check "rules: texts" condition 'rules_work(path~/etc/*)' '$2 ~ "^/etc/"'

@@ -4,21 +4,26 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <cmocka.h>
 
 #include "calls_tell.h"
+#include "trace/breakdown.h"
 #include "trace/rules.h"
+#include "trace/stats.h"
+#include "trace/tree.h"
 
 #define RULES 4
 
 /* Functions have no names here: their addresses end in 1000 (A) to 4000 (D). */
-static const struct uni_params *params_of(void *ctx, uint32_t func)
+static const struct uni_params *params_of(void *ctx, uint32_t func, uint64_t address)
 {
 	static const struct uni_params params = { .nr = 2,
 		.param = {
 			{ "path", UNI_PARAM_POINTER, 8, 0 }, { "len", UNI_PARAM_SIGNED, 4, 1 } } };
 
 	(void)func;
+	assert_int_not_equal(address, 0);
 	return ctx != NULL ? NULL : &params;
 }
 
@@ -37,19 +42,17 @@ static void put_picked(
 		uni_strbuf_addf(out, "t%d ", e->type);
 }
 
-static void look_first(
-	struct uni_call_picker *p, const struct uni_trace_input *in, struct uni_funcs *funcs)
+static void parse(const char *const *texts, void *ctx, struct uni_call_rule rule[RULES],
+	struct uni_calls_rules *ret)
 {
-	const struct uni_call_event *e;
-	struct uni_calls *c;
-	size_t nr;
+	struct uni_err err = { 0 };
+	size_t n = 0;
 
-	if (!uni_call_picker_looks_first(p))
-		return;
-	assert_int_equal(uni_calls_open(in, NULL, funcs, &c, NULL), 0);
-	while (uni_calls_read(c, &e, &nr) == 1)
-		assert_int_equal(uni_call_picker_look(p, e, nr), 0);
-	uni_calls_close(c);
+	for (; texts[n] != NULL; n++) {
+		if (uni_call_rule_parse(texts[n], &rule[n], &err) != 0)
+			fail_msg("%s", err.msg);
+	}
+	*ret = (struct uni_calls_rules){ .rule = rule, .nr = n, .params = params_of, .ctx = ctx };
 }
 
 /* The trace after these rules, as a line. ctx not NULL: no parameter is known. */
@@ -57,31 +60,24 @@ static char *pick(struct make *m, const char *const *texts, void *ctx, uint64_t 
 {
 	const struct uni_trace_input *in = make_input(m);
 	struct uni_funcs *funcs = letters();
+	struct uni_calls_rules rules;
+	const struct uni_calls_filter filter = { .rules = &rules };
 	struct uni_call_rule rule[RULES];
 	const struct uni_call_event *e;
-	struct uni_call_picker *p;
-	struct uni_err err = { 0 };
 	struct uni_strbuf out;
 	struct uni_calls *c;
-	size_t n = 0, nr;
+	size_t nr;
 
-	for (; texts[n] != NULL; n++) {
-		if (uni_call_rule_parse(texts[n], &rule[n], &err) != 0)
-			fail_msg("%s", err.msg);
-	}
-	p = uni_call_picker_create(rule, n, funcs, params_of, ctx);
-	assert_non_null(p);
-	look_first(p, in, funcs);
+	parse(texts, ctx, rule, &rules);
 	uni_strbuf_init(&out);
-	assert_int_equal(uni_calls_open(in, NULL, funcs, &c, NULL), 0);
+	assert_int_equal(uni_calls_open(in, &filter, funcs, &c, NULL), 0);
 	while (uni_calls_read(c, &e, &nr) == 1) {
-		assert_int_equal(uni_call_picker_pick(p, c, e, nr, &e, &nr), 0);
+		assert_int_not_equal(nr, 0);
 		for (size_t i = 0; i < nr; i++)
 			put_picked(&out, funcs, &e[i]);
 	}
 	uni_calls_close(c);
-	*unknown_ret = uni_call_picker_unknown(p);
-	uni_call_picker_destroy(p);
+	*unknown_ret = rules.unknown;
 	uni_funcs_destroy(funcs);
 	return uni_strbuf_detach(&out);
 }
@@ -270,6 +266,196 @@ static void several(void **state)
 	make_deinit(&m);
 }
 
+/* --- what adds calls up ------------------------------------------------------------------------
+ */
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* "ABC calls*total/self" of each call path, in the order of paths. */
+static void put_tree(struct uni_strbuf *out, const struct uni_trace_input *in,
+	const struct uni_calls_filter *filter)
+{
+	struct uni_funcs *funcs = letters();
+	struct uni_call_tree t;
+	char *line[64];
+	size_t nr = 0;
+
+	assert_int_equal(uni_call_tree_make(in, filter, funcs, &t, NULL), 0);
+	for (size_t i = 1; i < t.node.nr; i++) {
+		const struct uni_call_node *n = &t.node.v[i];
+		char path[16] = "", *at = path + sizeof(path) - 1;
+
+		if (n->calls == 0)
+			continue;
+		for (uint32_t up = (uint32_t)i; up != 0; up = t.node.v[up].parent)
+			*--at = letter(funcs, t.node.v[up].func);
+		assert_true(nr < 64);
+		assert_true(asprintf(&line[nr++], "%s %d*%d/%d ", at, (int)n->calls, (int)n->total,
+				    (int)n->self) > 0);
+	}
+	qsort(line, nr, sizeof(line[0]), by_text);
+	for (size_t i = 0; i < nr; i++) {
+		uni_strbuf_adds(out, line[i]);
+		free(line[i]);
+	}
+	uni_call_tree_deinit(&t);
+	uni_funcs_destroy(funcs);
+}
+
+static void put_report(struct uni_strbuf *out, const struct uni_trace_input *in,
+	const struct uni_calls_filter *filter)
+{
+	struct uni_funcs *funcs = letters();
+	struct uni_trace_report r;
+
+	assert_int_equal(uni_trace_report_make(in, filter, funcs, &r, NULL), 0);
+	uni_vec_foreach (f, &r.func)
+		uni_strbuf_addf(out, "%c%d/%d/%d/%d %d*%d ", letter(funcs, f->func), (int)f->calls,
+			(int)f->cut, (int)f->sum, (int)f->total, (int)f->self, (int)f->p50);
+	uni_strbuf_addf(out, "%d %d ", (int)r.stats.events, (int)r.stats.cut);
+	uni_trace_report_deinit(&r);
+	uni_funcs_destroy(funcs);
+}
+
+static void put_breakdown(struct uni_strbuf *out, const struct uni_trace_input *in,
+	const struct uni_calls_filter *filter, bool threads)
+{
+	struct uni_funcs *funcs = letters();
+	struct uni_breakdown b;
+
+	assert_int_equal(uni_breakdown_make(in, filter, funcs, threads, &b, NULL), 0);
+	uni_vec_foreach (c, &b.cell)
+		uni_strbuf_addf(out, "%d%c %d %d ", (int)c->group, letter(funcs, c->func),
+			(int)c->calls, (int)c->self);
+	uni_breakdown_deinit(&b);
+	uni_funcs_destroy(funcs);
+}
+
+static char *added_up(const struct uni_trace_input *in, const struct uni_calls_filter *filter)
+{
+	struct uni_strbuf out;
+
+	uni_strbuf_init(&out);
+	put_tree(&out, in, filter);
+	put_report(&out, in, filter);
+	put_breakdown(&out, in, filter, false);
+	put_breakdown(&out, in, filter, true);
+	return uni_strbuf_detach(&out);
+}
+
+/* A rule that leaves nothing out changes nothing. */
+static void same_as_without(
+	const struct uni_trace_input *in, uint64_t from_ns, uint64_t to_ns, const uint64_t *thread)
+{
+	struct uni_calls_filter filter = {
+		.from_ns = from_ns, .to_ns = to_ns, .thread = thread, .nr_thread = thread != NULL
+	};
+	char *without = added_up(in, &filter), *with;
+	struct uni_call_rule rule[RULES];
+	struct uni_calls_rules rules;
+
+	parse((const char *const[]){ "nothing:skip", NULL }, NULL, rule, &rules);
+	filter.rules = &rules;
+	with = added_up(in, &filter);
+	if (strcmp(with, without) != 0)
+		fail_msg("from %d to %d%s: with a rule\n%s, without\n%s", (int)from_ns, (int)to_ns,
+			thread != NULL ? ", one thread" : "", with, without);
+	free(with);
+	free(without);
+}
+
+/* Two threads on two CPUs, a loss, calls that are open at each end, a leaf. */
+static void make_two_cpus(struct make *m)
+{
+	make_init(m, 2, 1000000000);
+	make_enter(m, 0, 100, A);
+	make_enter(m, 0, 110, B);
+	make_enter(m, 1, 112, C);
+	make_leaf(m, 1, 113, D);
+	make_switch(m, 0, 115, 7, 9);
+	make_enter(m, 0, 120, B);
+	make_enter(m, 0, 124, B);
+	make_exit(m, 0, 128, 0x6f00);
+	make_switch(m, 0, 130, 9, 7);
+	make_exit(m, 1, 133, 0x5000);
+	make_enter(m, 1, 134, D);
+	make_exit(m, 0, 140, 0x7f00);
+	make_enter(m, 0, 142, C);
+	make_exit(m, 0, 150, 0x7f00);
+	make_exit(m, 1, 152, 0x5000);
+	make_switch(m, 1, 155, 4, 9);
+	make_exit(m, 1, 160, 0x7000);
+	make_enter(m, 1, 164, A);
+	make_exit(m, 0, 170, 0x8000);
+	make_enter(m, 0, 172, D);
+	make_enter(m, 0, 175, C);
+}
+
+static void adds_up_as_without(void **state)
+{
+	static const uint64_t seven = 7;
+	const struct uni_trace_input *in;
+	struct make m;
+
+	(void)state;
+	make_two_cpus(&m);
+	in = make_input(&m);
+	for (uint64_t from = 0; from < 190; from += 7) {
+		same_as_without(in, from, 0, NULL);
+		same_as_without(in, from, 0, &seven);
+		for (uint64_t to = from + 1; to < 190; to += 13)
+			same_as_without(in, from, to, NULL);
+	}
+	make_deinit(&m);
+}
+
+/* The time of what is left out is its caller's own, in each of them alike. */
+static void adds_up_what_is_left(void **state)
+{
+	struct uni_call_rule rule[RULES];
+	struct uni_calls_rules rules;
+	const struct uni_calls_filter filter = { .rules = &rules };
+	const struct uni_call_event *e;
+	struct uni_funcs *funcs;
+	struct uni_strbuf out;
+	struct uni_calls *c;
+	struct make m;
+	char *got;
+	size_t nr;
+
+	(void)state;
+	make_calls(&m);
+	parse((const char *const[]){ "*3000:skip", "*2000:min=10ns", NULL }, NULL, rule, &rules);
+	uni_strbuf_init(&out);
+	put_tree(&out, make_input(&m), &filter);
+	put_report(&out, make_input(&m), &filter);
+	put_breakdown(&out, make_input(&m), &filter, false);
+	got = uni_strbuf_detach(&out);
+	assert_string_equal(got, "A 1*50/30 AB 1*20/20 D 1*1/1 "
+				 "A1/0/50/50 30*50 B1/0/20/20 20*20 D1/0/1/1 1*1 13 0 "
+				 "0A 1 30 0B 1 20 0- 0 10 0D 1 1 ");
+	free(got);
+	uni_strbuf_init(&out);
+	funcs = letters();
+	assert_int_equal(uni_calls_open(make_input(&m), &filter, funcs, &c, NULL), 0);
+	while (uni_calls_read(c, &e, &nr) == 1) {
+		for (size_t i = 0; i < nr; i++) {
+			if (e[i].type == UNI_CALL_LEAVE)
+				uni_strbuf_addf(
+					&out, "%c%d ", letter(funcs, e[i].func), (int)e[i].self);
+		}
+	}
+	uni_calls_close(c);
+	uni_funcs_destroy(funcs);
+	got = uni_strbuf_detach(&out);
+	assert_string_equal(got, "B20 A30 D1 ");
+	free(got);
+	make_deinit(&m);
+}
+
 static void mistakes(void **state)
 {
 	static const char *const wrong[] = { "", "f", ":skip", "f:", "f:skip=1", "f:skip,",
@@ -297,6 +483,8 @@ int main(void)
 		cmocka_unit_test(conditions),
 		cmocka_unit_test(unknown_arguments),
 		cmocka_unit_test(several),
+		cmocka_unit_test(adds_up_as_without),
+		cmocka_unit_test(adds_up_what_is_left),
 		cmocka_unit_test(mistakes),
 	};
 
