@@ -50,6 +50,13 @@ static void pool_corr(struct comparing *c)
 	}
 }
 
+/* A share without an error is known if several runs agree on it. */
+static bool is_known(
+	const struct uni_change *v, const struct uni_blocks *before, const struct uni_blocks *after)
+{
+	return v->se > 0 || (before->nr > 1 && after->nr > 1);
+}
+
 static bool is_repeated(const struct uni_diff_row *row)
 {
 	const struct uni_change *s = &row->value[UNI_SELF].c, *t = &row->value[UNI_TOTAL].c;
@@ -61,7 +68,8 @@ static bool is_repeated(const struct uni_diff_row *row)
 static void make_relative(
 	struct uni_diff_value *v, const struct uni_blocks *before, const struct uni_blocks *after)
 {
-	v->tested = v->tested && before->nr != 0 && after->nr != 0 && v->c.before.share > 0;
+	v->tested = v->tested && v->c.se > 0 && before->nr != 0 && after->nr != 0 &&
+		    v->c.before.share > 0;
 	if (v->tested) {
 		uni_stat_relative(&v->c);
 		return;
@@ -87,7 +95,7 @@ static void row_add(struct comparing *c, size_t function)
 
 		v->c = uni_stat_change(&before, &after, &c->corr);
 		v->q = 1;
-		v->tested = is_change_possible(c, &v->c) && v->c.se > 0;
+		v->tested = is_change_possible(c, &v->c) && is_known(&v->c, &before, &after);
 		if (uni_diff_is_each(c->d))
 			make_relative(v, &before, &after);
 		sum += v->c.before.share + v->c.after.share;
@@ -126,7 +134,7 @@ static void whole_add(struct comparing *c)
 	if (!c->r->has_work)
 		return;
 	v->c = uni_stat_change(&before, &after, &own);
-	v->tested = v->c.se > 0;
+	v->tested = is_known(&v->c, &before, &after);
 	uni_stat_relative(&v->c);
 }
 

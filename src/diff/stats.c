@@ -11,10 +11,11 @@
 #define FEW_SAMPLES 30.0 /* of a function: fewer have a floor under their variance */
 #define CORR_MAX    0.8
 #define PAIRS_MIN   4
-#define FINE_MIN    64	 /* so many blocks are enough to look at slow changes alone */
-#define FINE	    4	 /* of them make a block whose neighbours may correlate */
-#define CLEARLY	    2	 /* standard errors */
-#define TAILS	    0.05 /* outside of the interval */
+#define FINE_MIN    64	  /* so many blocks are enough to look at slow changes alone */
+#define FINE	    4	  /* of them make a block whose neighbours may correlate */
+#define CLEARLY	    2	  /* standard errors */
+#define TAILS	    0.05  /* outside of the interval */
+#define NONE	    1e-26 /* a variance that is the rounding of doubles */
 
 /* Continued fraction of the incomplete beta function, by Lentz's method. */
 static double beta_fraction(double a, double b, double x)
@@ -257,6 +258,10 @@ static struct uni_share find_share(const struct uni_blocks *b, double corr)
 		  (b->sum_n * b->sum_n) * (1 + corr) / (1 - corr);
 	if (is_few(b))
 		ret.var = fmax(ret.var, binomial_var(b));
+	/* All runs, or all rounds, are the same. Numbers that are no samples are exact then. */
+	if (ret.var < NONE)
+		ret = (struct uni_share){ ret.share, b->samples > 0 ? binomial_var(b) : 0,
+			INFINITY };
 	return ret;
 }
 

@@ -184,6 +184,23 @@ static struct uni_diff_sides *make_sides(const struct side_text *before,
 	return d;
 }
 
+/* Three runs of each side, all alike. */
+static struct uni_diff_sides *make_repeated(
+	const struct side_text *const text[UNI_SIDES], double samples)
+{
+	const size_t runs[UNI_SIDES] = { 3, 3 };
+	struct uni_diff_sides *d = uni_diff_create(runs);
+
+	for (int i = 0; i < 6; i++) {
+		struct uni_profile *p = make_profile(text[i % UNI_SIDES], UNI_FK_GUEST);
+		const struct uni_diff_run run = { .p = p, .samples = samples };
+
+		assert_int_equal(uni_diff_add(d, (enum uni_side)(i % UNI_SIDES), &run), 0);
+		uni_profile_destroy(p);
+	}
+	return d;
+}
+
 static const struct uni_diff_row *find_row(
 	const struct uni_diff_sides *d, const struct uni_diff_result *r, const char *name)
 {
@@ -195,6 +212,39 @@ static const struct uni_diff_row *find_row(
 }
 
 static const struct uni_diff_limits usual = { .threshold = 0.01, .tolerance = 0.05 };
+
+/* Runs that agree to the last digit: exact counts are known, shares of samples have their error. */
+static void test_repeated(void **state)
+{
+	static const struct side_text few[] = { { "main;f", 1001 }, { "main;g", 8999 },
+		{ NULL, 0 } };
+	static const struct side_text many[] = { { "main;f", 7003 }, { "main;g", 8999 },
+		{ NULL, 0 } };
+	static const double samples[] = { 0, 10000 };
+	const struct side_text *const changed[] = { few, many }, *const same[] = { few, few };
+
+	(void)state;
+	for (size_t i = 0; i < uni_array_len(samples); i++) {
+		struct uni_diff_sides *d = make_repeated(changed, samples[i]);
+		const struct uni_diff_row *row;
+		struct uni_diff_result r;
+
+		assert_int_equal(uni_diff_compare(d, &usual, &r), 0);
+		assert_int_equal(r.verdict, UNI_VERDICT_LARGER);
+		row = find_row(d, &r, "f");
+		assert_true(row->value[UNI_SELF].changed);
+		CLOSE(row->value[UNI_SELF].c.diff, 7003.0 / 16002 - 0.1001, 1e-12);
+		assert_true((row->value[UNI_SELF].c.se > 0.001) == (samples[i] > 0));
+		uni_diff_result_deinit(&r);
+		uni_diff_destroy(d);
+		d = make_repeated(same, samples[i]);
+		assert_int_equal(uni_diff_compare(d, &usual, &r), 0);
+		assert_int_equal(r.verdict, UNI_VERDICT_SAME);
+		assert_true((r.bound > 0.001) == (samples[i] > 0));
+		uni_diff_result_deinit(&r);
+		uni_diff_destroy(d);
+	}
+}
 
 /* Recursion counts once; clones and parts are their function; new and gone ones are found. */
 static void test_functions(void **state)
@@ -443,6 +493,7 @@ int main(void)
 		cmocka_unit_test(test_independent),
 		cmocka_unit_test(test_corr),
 		cmocka_unit_test(test_few),
+		cmocka_unit_test(test_repeated),
 		cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_verdicts),
 		cmocka_unit_test(test_work),
