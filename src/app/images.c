@@ -15,6 +15,7 @@
 #include "sampling/pages.h"
 
 #define KALLSYMS_MAX ((size_t)256 << 20)
+#define MAPPED_MAX   (1u << 20) /* bytes of an image that is no file: the vDSO has 8 KiB */
 
 /* The state of a search. */
 struct uni_finder {
@@ -290,15 +291,28 @@ static bool same_build(const struct uni_image *a, const struct uni_image *b)
 	return strcmp(uni_image_path(a), uni_image_path(b)) == 0;
 }
 
-/* A file that is no ELF, or of another machine, has no place here. */
-static void place_file(void *ctx, const char *path, const char *name, uni_gva gva)
+static int load_mapped(const struct uni_guest *g, const char *name, uni_gva gva, uint64_t size,
+	struct uni_image **ret, struct uni_err *err)
+{
+	_cleanup_free_ void *data = size <= MAPPED_MAX ? malloc((size_t)size) : NULL;
+	int rc = -UNI_ENOMEM;
+
+	/* A process has no other addresses. */
+	if (data != NULL)
+		rc = uni_gmem_read(g->t->ops->gmem(g->t), uni_gpa_of(gva.v), data, (size_t)size);
+	return rc == 0 ? uni_image_from_memory(name, data, (size_t)size, ret, err) : rc;
+}
+
+/* A file that is no ELF, or of another machine, has no place here. path NULL: it is no file. */
+static void place_file(void *ctx, const char *path, const char *name, uni_gva gva, uint64_t size)
 {
 	struct placing *p = ctx;
 	struct uni_guest *g = p->g;
 	struct uni_image *img;
 	struct uni_err err = { 0 };
 
-	if (uni_image_load_from(path, &p->search, &img, &err) != 0)
+	if ((path != NULL ? uni_image_load_from(path, &p->search, &img, &err)
+			  : load_mapped(g, name, gva, size, &img, &err)) != 0)
 		return;
 	if (g->image != NULL && !p->placed && same_build(g->image, img)) {
 		g->bias = gva.v - first_byte(g->image);

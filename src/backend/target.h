@@ -111,8 +111,9 @@ struct uni_target_shared;
 struct uni_patch_job;
 
 /* A mapped file with code; its first byte is at gva. name: the path that it had when it was mapped.
- */
-typedef void (*uni_target_file_fn)(void *ctx, const char *path, const char *name, uni_gva gva);
+ * path NULL: it is no file, but `size` bytes in memory. */
+typedef void (*uni_target_file_fn)(
+	void *ctx, const char *path, const char *name, uni_gva gva, uint64_t size);
 
 typedef void (*uni_target_range_fn)(void *ctx, uint64_t start, uint64_t size);
 

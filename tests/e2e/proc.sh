@@ -171,6 +171,23 @@ while True:
 	grep -q '#0 *\[kernel\]' "$T/stacks" && grep '#1 .*read' "$T/stacks" && ! grep ' 0000000000000000 ' "$T/stacks"
 }
 
+# The kernel maps the code that tells the time; it is no file.
+in_vdso() {
+	end
+	/usr/bin/python3 -c 'from time import perf_counter
+while True:
+    perf_counter()' &
+	pid=$!
+	for _ in $(seq 600); do
+		"$U" stacks "proc:pid=$pid" >"$T/stacks" || return 1
+		grep -q '__vdso_clock_gettime' "$T/stacks" && break
+	done
+	head -5 "$T/stacks"
+	grep -A1 '__vdso_clock_gettime' "$T/stacks" | tail -1 | grep clock_gettime || return 1
+	"$U" record "proc:pid=$pid" -q -d 2 -F 499 -o "$T/s.uniscope" --overwrite &&
+		"$U" report "$T/s.uniscope" -n 0 >"$T/report" && grep __vdso_clock_gettime "$T/report" && ! grep ' 0x7f' "$T/report"
+}
+
 # An upgrade replaces libraries of running processes. The old file has its names, in `stacks` and for the observer of `record`.
 deleted_library() {
 	rm -rf "$T/lib"
@@ -391,6 +408,7 @@ check '--threads of a guest that has none' refused 'no model knows' --threads
 check 'a process that sleeps' asleep
 check 'one that a signal has stopped' stopped
 check 'one in a system call' in_kernel
+check 'one that asks for the time' in_vdso
 check 'a recording that is too short' too_short
 check 'a library that was replaced while it runs' deleted_library
 check 'processes without a program, and one without its first thread' ended

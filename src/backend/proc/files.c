@@ -12,10 +12,12 @@
 #include "backend/proc/proc.h"
 #include "backend/vmm/maps.h"
 
+static const char vdso[] = "[vdso]"; /* code that the kernel maps into each process */
+
 struct line {
-	uint64_t start, offset;
+	uint64_t start, size, offset;
 	char perms[5], range[36]; /* "start-end" */
-	char *path;		  /* points into the text */
+	char *path;		  /* points into the text; "[vdso]" is no file */
 	bool deleted;		  /* or replaced: another file may have the path by now */
 };
 
@@ -29,6 +31,7 @@ static bool parse_line(char *text, struct line *ret)
 	text[strcspn(text, "\n")] = '\0';
 	(void)snprintf(ret->range, sizeof(ret->range), "%.*s", (int)strcspn(text, " "), text);
 	ret->start = strtoull(text, &at, 16);
+	ret->size = *at == '-' ? strtoull(at + 1, &at, 16) - ret->start : 0;
 	at = strchr(at, ' ');
 	if (at == NULL || strlen(at) < 7)
 		return false;
@@ -36,6 +39,8 @@ static bool parse_line(char *text, struct line *ret)
 	ret->perms[4] = '\0';
 	ret->offset = strtoull(at + 6, NULL, 16);
 	ret->path = strchr(at, '/');
+	if (ret->path == NULL)
+		ret->path = strstr(at, vdso);
 	if (ret->path == NULL)
 		return false;
 	len = strlen(ret->path);
@@ -110,12 +115,16 @@ int uni_proc_files(struct uni_target *base, uni_target_file_fn fn, void *ctx)
 		if (given || l.perms[2] != 'x')
 			continue;
 		given = true;
+		if (strcmp(l.path, vdso) == 0) {
+			fn(ctx, NULL, l.path, uni_gva_of(begin), l.size);
+			continue;
+		}
 		if (l.deleted)
 			(void)snprintf(
 				ours, sizeof(ours), "/proc/%d/map_files/%s", p->pid, l.range);
 		else
 			path_for_us(p->pid, l.path, ours, sizeof(ours));
-		fn(ctx, ours, l.deleted ? l.path : ours, uni_gva_of(begin));
+		fn(ctx, ours, l.deleted ? l.path : ours, uni_gva_of(begin), 0);
 	}
 	return 0;
 }
