@@ -268,8 +268,11 @@ static void check_trials(
 	if (h->prog_errno == 0 && h->refused == NULL)
 		uni_host_fact_add(w, "program", true, "a trial was loaded");
 	else if (h->prog_errno == 0)
-		uni_host_fact_add(w, "program", h->refused[0] == '\0', "%s",
-			h->refused[0] == '\0' ? "the sampler's own were loaded" : h->refused);
+		uni_host_fact_add(w, "program", h->refused[0] == '\0', "%s%s",
+			h->refused[0] == '\0' ? "the sampler's own were loaded" : h->refused,
+			h->refused[0] == '\0' || has_cap(r, CAP_SYS_ADMIN_BIT)
+				? ""
+				: " (Linux 6.1 wants CAP_SYS_ADMIN besides: try as root)");
 	else if (w->ok && r->filtered)
 		uni_host_fact_add(w, "program", false,
 			"a seccomp filter of this container or service forbids bpf() (%s): run "
@@ -377,6 +380,14 @@ static int try_event(void)
 		(int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 
 	return fd >= 0 ? 0 : errno;
+}
+
+bool uni_kvm_lacks_events(void)
+{
+	const uint64_t programs = UINT64_C(1) << CAP_PERFMON_BIT | UINT64_C(1) << CAP_BPF_BIT;
+	int r = (uni_kvm_rights_caps() & programs) == programs ? try_event() : 0;
+
+	return r == EACCES || r == EPERM;
 }
 
 /* exe is a buffer for our own path. */

@@ -42,4 +42,7 @@ void uni_kvm_bpf_way(struct uni_host_way *way_ret, struct uni_err *exits_err);
  */
 int uni_kvm_bpf_check(struct uni_err *err);
 
+/* Has this process the capabilities that programs need, and may not make perf events? */
+bool uni_kvm_lacks_events(void);
+
 #endif

@@ -14,7 +14,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/observer.h"
 #include "backend/kvm/allow.h"
+#include "backend/kvm/bpfcheck.h"
 #include "backend/kvm/rights.h"
 #include "backend/kvm/ways.h"
 #include "backend/vmm/maps.h"
@@ -371,15 +373,28 @@ static bool kvm_claims(const struct uni_target_info *info, char *keys_ret, size_
 	return strcmp(info->accel, "kvm") == 0 && info->pid > 0;
 }
 
+/* Debian's kernels with perf_event_paranoid 3 want more than the capabilities that programs need.
+ */
+static bool lacks_events(const struct uni_way_wish *wish)
+{
+	return !wish->once && !wish->no_samples && !uni_observer_is_used() &&
+	       uni_kvm_lacks_events();
+}
+
 static void kvm_choose_key(
 	const struct uni_spec *spec, const struct uni_way_wish *wish, struct uni_way_key *ret)
 {
 	bool is_auto = wish->asked == UNI_ASKED_AUTO;
 
 	if (is_auto && !wish->no_pause) {
-		if (wish->because == NULL || uni_spec_get(spec, "via") != NULL)
+		if (uni_spec_get(spec, "via") != NULL)
 			return;
 		ret->why = wish->because;
+		if (ret->why == NULL && lacks_events(wish))
+			ret->why = "perf events are not permitted: kernel.perf_event_paranoid "
+				   "(`uniscope doctor` tells more)";
+		if (ret->why == NULL)
+			return;
 	}
 	ret->key = "via";
 	ret->value =
