@@ -290,7 +290,7 @@ int uni_boot_wait(struct uni_boot *b, uint64_t wait_ns, struct uni_err *err)
 		astray = b->nr_astray >= NR_ASTRAY;
 		/* Its code may lie elsewhere than in the image. */
 		b->ran = b->ran || (stuck && (uni_boot_was_entered(b) || uni_boot_has_written(b)));
-		if (b->ran && !astray) {
+		if (b->ran && b->nr_astray == 0) {
 			uni_progress_end();
 			return 0;
 		}

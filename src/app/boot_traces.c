@@ -69,8 +69,10 @@ bool uni_boot_was_entered(const struct uni_boot *b)
 
 bool uni_boot_is_astray(const struct uni_boot *b)
 {
-	uint64_t hva;
+	uint64_t gpa = b->cpu.pc, hva;
 
-	return !b->cpu.paging && b->cpu.pc >= FIRMWARE_END &&
-	       uni_qmp_gpa2hva(b->q->qmp, b->cpu.pc, &hva) == -UNI_EFAULT;
+	/* Code that is not mapped is a page fault. */
+	if (b->cpu.paging && uni_qmp_gva2gpa(b->q->qmp, b->cpu.pc, &gpa) != 0)
+		return false;
+	return gpa >= FIRMWARE_END && uni_qmp_gpa2hva(b->q->qmp, gpa, &hva) == -UNI_EFAULT;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A guest that ends as the first letter of its command line says; any other letter spins. PVH enters
- * it in 32 bits, without paging, and there it stays. With -DENTRY=triple it ends at its first instructions.
+ * it in 32 bits, without paging, and there it stays, unless the letter is g. With -DENTRY=triple it ends at its first instructions.
  */
 #ifndef ENTRY
 #define ENTRY start
@@ -49,9 +49,26 @@ start:
 	je late
 	cmp $'k', %al
 	je late
+	cmp $'g', %al
+	je paged
 	cmp $'o', %al
 	je elsewhere
 spin:	jmp spin
+/* All addresses as they are, in pages of 4 MiB. */
+paged:	mov $directory, %edi
+	mov $0x83, %eax
+1:	mov %eax, (%edi)
+	add $4, %edi
+	add $0x400000, %eax
+	jnc 1b
+	mov $directory, %eax
+	mov %eax, %cr3
+	mov %cr4, %eax
+	or $0x10, %eax
+	mov %eax, %cr4
+	mov %cr0, %eax
+	or $0x80000000, %eax
+	mov %eax, %cr0
 /* Above its memory. */
 astray:	mov $0x40000000, %eax
 	jmp *%eax
@@ -129,3 +146,6 @@ mark:	.long 0
 	.align 16
 	.skip 4096
 stack_end:
+	.align 4096
+directory:
+	.skip 4096

@@ -67,6 +67,32 @@ static int hva_of(const char *json, uint64_t *ret)
 	return rc;
 }
 
+static void addresses(void **state)
+{
+	static const struct {
+		const char *json;
+		int rc;
+		uint64_t gpa;
+	} cases[] = {
+		{ "{\"return\":\"gpa: 0x40000000\\r\\n\"}", 0, 0x40000000 },
+		{ "{\"return\":\"Unmapped\\r\\n\"}", -UNI_EFAULT, 0 },
+		{ "{\"return\":\"unknown command: 'gva2gpa'\\r\\n\"}", -UNI_EFAULT, 0 },
+		{ "{\"return\":\"gpa: 0x\\r\\n\"}", -UNI_EPROTO, 0 },
+		{ "{\"return\":\"gpa: 0x11223344556677889\"}", -UNI_EPROTO, 0 },
+		{ "{\"return\":{}}", -UNI_EPROTO, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < uni_array_len(cases); i++) {
+		struct uni_qmp_message m = parse(cases[i].json);
+		uint64_t gpa = 0;
+
+		assert_int_equal(uni_qmp_take_gva2gpa(&m, &gpa), cases[i].rc);
+		assert_int_equal(gpa, cases[i].gpa);
+		uni_qmp_message_free(&m);
+	}
+}
+
 /* A message of the largest size, and one that is a blank longer. */
 static void messages_have_a_limit(void **state)
 {
@@ -80,7 +106,7 @@ static void messages_have_a_limit(void **state)
 	assert_int_equal(uni_qmp_parse(text, sizeof(text), &m), -UNI_EFORMAT);
 }
 
-static void addresses(void **state)
+static void physical_addresses(void **state)
 {
 	uint64_t v = 7;
 
@@ -404,6 +430,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds),
+		cmocka_unit_test(physical_addresses),
 		cmocka_unit_test(messages_have_a_limit),
 		cmocka_unit_test(addresses),
 		cmocka_unit_test(values),

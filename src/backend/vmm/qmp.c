@@ -397,6 +397,21 @@ int uni_qmp_gpa2hva(void *ctx, uint64_t gpa, uint64_t *hva_ret)
 	return rc;
 }
 
+int uni_qmp_gva2gpa(struct uni_qmp *q, uint64_t gva, uint64_t *gpa_ret)
+{
+	struct uni_qmp_message m;
+	char line[64];
+	int rc;
+
+	(void)snprintf(line, sizeof(line), "gva2gpa 0x%" PRIx64, gva);
+	rc = monitor_command(q, 0, line, &m);
+	if (rc != 0)
+		return rc;
+	rc = uni_qmp_take_gva2gpa(&m, gpa_ret);
+	uni_qmp_message_free(&m);
+	return rc;
+}
+
 int uni_qmp_status(struct uni_qmp *q, bool *running_ret, char *status_ret, size_t cap)
 {
 	struct uni_qmp_message m;

@@ -28,6 +28,8 @@ int uni_qmp_check(const char *path, struct uni_err *err);
  * uni_qmp. Returns 0; -UNI_EFAULT: it is no RAM; -UNI_EGONE, -UNI_ETIMEDOUT, -UNI_EPROTO.
  */
 int uni_qmp_gpa2hva(void *ctx, uint64_t gpa, uint64_t *hva_ret);
+/* By the page tables of vCPU 0. -UNI_EFAULT: it is not mapped. */
+int uni_qmp_gva2gpa(struct uni_qmp *q, uint64_t gva, uint64_t *gpa_ret);
 
 /* Is the guest running? status_ret (cap bytes, may be NULL): "running", "paused", "prelaunch" ...
  */
@@ -96,8 +98,9 @@ struct uni_qmp_message {
 int uni_qmp_parse(const void *data, size_t size, struct uni_qmp_message *ret);
 void uni_qmp_message_free(struct uni_qmp_message *m);
 
-/* Extract the results of the queries above; 0 or -UNI_EPROTO (gpa2hva also -UNI_EFAULT). */
+/* Extract the results of the queries above; 0 or -UNI_EPROTO (addresses also -UNI_EFAULT). */
 int uni_qmp_take_gpa2hva(const struct uni_qmp_message *m, uint64_t *hva_ret);
+int uni_qmp_take_gva2gpa(const struct uni_qmp_message *m, uint64_t *gpa_ret);
 int uni_qmp_take_status(
 	const struct uni_qmp_message *m, bool *running_ret, char *status_ret, size_t cap);
 int uni_qmp_take_name(const struct uni_qmp_message *m, char *ret, size_t cap);

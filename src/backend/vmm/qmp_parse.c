@@ -75,25 +75,35 @@ static const json_t *get_return(const struct uni_qmp_message *m)
  * "Host virtual address for 0x200000 (pc.ram) is 0x7f1234600000\r
  * ", or an error text.
  */
-int uni_qmp_take_gpa2hva(const struct uni_qmp_message *m, uint64_t *hva_ret)
+/* A text that begins so, and the number behind the mark in it. */
+static int take_address(
+	const struct uni_qmp_message *m, const char *begin, const char *mark, uint64_t *ret)
 {
-	static const char mark[] = ") is 0x";
-	const json_t *v = get_return(m);
-	const char *text = json_string_value(v), *p;
+	const char *text = json_string_value(get_return(m)), *p;
 	char number[32] = "0x";
 	size_t n;
 
 	if (text == NULL)
 		return -UNI_EPROTO;
 	p = strstr(text, mark);
-	if (p == NULL || strncmp(text, "Host virtual address", 20) != 0)
+	if (p == NULL || strncmp(text, begin, strlen(begin)) != 0)
 		return -UNI_EFAULT;
-	p += sizeof(mark) - 1;
+	p += strlen(mark);
 	n = strspn(p, "0123456789abcdefABCDEF");
 	if (n == 0 || n > 16)
 		return -UNI_EPROTO;
 	memcpy(number + 2, p, n);
-	return uni_parse_u64(number, hva_ret) ? 0 : -UNI_EPROTO;
+	return uni_parse_u64(number, ret) ? 0 : -UNI_EPROTO;
+}
+
+int uni_qmp_take_gpa2hva(const struct uni_qmp_message *m, uint64_t *hva_ret)
+{
+	return take_address(m, "Host virtual address", ") is 0x", hva_ret);
+}
+
+int uni_qmp_take_gva2gpa(const struct uni_qmp_message *m, uint64_t *gpa_ret)
+{
+	return take_address(m, "gpa: 0x", "gpa: 0x", gpa_ret);
 }
 
 int uni_qmp_take_status(
