@@ -34,58 +34,88 @@ static int resolve_process(const char *pid, struct uni_spec *ret, struct uni_err
 	return rc;
 }
 
+/* The user typed a pid, or a name. */
+struct typed {
+	const char *text;
+	uint64_t pid; /* 0: it is no number */
+};
+
+static struct typed typed_of(const char *text)
+{
+	struct typed t = { .text = text };
+
+	if (!uni_parse_u64(text, &t.pid))
+		t.pid = 0; /* no process on this host has it */
+	return t;
+}
+
+static bool is_meant(const void *ctx, const struct uni_target_info *info)
+{
+	const struct typed *t = ctx;
+	char name[UNI_GUEST_NAME_MAX];
+
+	if (t->pid != 0)
+		return info->pid > 0 && (uint64_t)info->pid == t->pid;
+	uni_guest_name(info, name);
+	return strcmp(name, t->text) == 0;
+}
+
 /* The only guest with that pid or name; several of one name are an error, not a choice. */
 static int resolve_found(const char *target, struct uni_spec *ret, struct uni_err *err)
 {
 	_cleanup_free_ struct uni_found *found = NULL;
-	const struct uni_found *hit = NULL;
+	const struct typed typed = typed_of(target);
 	size_t nr = 0;
-	uint64_t pid = 0;
-	bool by_pid = uni_parse_u64(target, &pid) && pid != 0; /* 0: no process on this host */
-	int rc = uni_target_discover(&found, &nr, err);
+	int rc = uni_target_discover_if(is_meant, &typed, &found, &nr, err);
 
 	if (rc != 0)
 		return rc;
-	for (size_t i = 0; i < nr; i++) {
-		char name[UNI_GUEST_NAME_MAX];
-
-		uni_guest_name(&found[i].info, name);
-		if (by_pid ? (uint64_t)found[i].info.pid != pid : strcmp(name, target) != 0)
-			continue;
-		if (hit != NULL)
-			return uni_err_set(err, UNI_EUSAGE,
-				"%s names several guests: give the target, %s or %s", target,
-				hit->spec, found[i].spec);
-		hit = &found[i];
-	}
-	if (hit == NULL && by_pid)
+	if (nr > 1)
+		return uni_err_set(err, UNI_EUSAGE,
+			"%s names several guests: give the target, %s or %s", target, found[0].spec,
+			found[1].spec);
+	if (nr == 0 && typed.pid != 0)
 		return resolve_process(target, ret, err);
-	if (hit == NULL)
+	if (nr == 0)
 		return uni_err_set(err, UNI_ENOENT,
 			"no guest named %s; `uniscope ls` lists the guests, or give a target such "
 			"as kvm:pid=4121",
 			target);
-	if (hit->spec[0] == '\0')
+	if (found[0].spec[0] == '\0')
 		return uni_err_set(
-			err, UNI_ENOTSUP, "guest %s cannot be reached: %s", target, hit->why);
-	return uni_spec_parse(hit->spec, ret, err);
+			err, UNI_ENOTSUP, "guest %s cannot be reached: %s", target, found[0].why);
+	return uni_spec_parse(found[0].spec, ret, err);
+}
+
+/* Does `ls` show it as this target? */
+static bool is_target(const struct uni_target_info *info, const char *target)
+{
+	char keys[300], spec[512];
+
+	for (size_t i = 0; uni_target_backends[i] != NULL; i++) {
+		const struct uni_target_ops *ops = uni_target_backends[i];
+
+		if (ops->claims == NULL || !ops->claims(info, keys, sizeof(keys)))
+			continue;
+		(void)snprintf(spec, sizeof(spec), "%s:%s", ops->scheme, keys);
+		if (strcmp(spec, target) == 0)
+			return true;
+	}
+	return false;
 }
 
 int uni_guest_pid(const char *name)
 {
-	_cleanup_free_ struct uni_found *found = NULL;
+	_cleanup_free_ struct uni_target_info *info = NULL;
+	const struct typed typed = typed_of(name);
 	struct uni_err ignored = { 0 };
-	char other[UNI_GUEST_NAME_MAX], pid[16];
 	size_t nr = 0;
 
-	if (uni_target_discover(&found, &nr, &ignored) != 0)
+	if (uni_target_list(&info, &nr, &ignored) != 0)
 		return 0;
 	for (size_t i = 0; i < nr; i++) {
-		uni_guest_name(&found[i].info, other);
-		(void)snprintf(pid, sizeof(pid), "%d", found[i].info.pid);
-		if (strcmp(name, other) == 0 || strcmp(name, pid) == 0 ||
-			strcmp(name, found[i].spec) == 0)
-			return found[i].info.pid;
+		if (is_meant(&typed, &info[i]) || is_target(&info[i], name))
+			return info[i].pid;
 	}
 	return 0;
 }

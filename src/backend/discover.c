@@ -32,34 +32,38 @@ void uni_guest_name(const struct uni_target_info *info, char ret[UNI_GUEST_NAME_
 
 #define NR_WAYS 2 /* those that choose() may take */
 
-/* A backend and its state on this host: asked once, not for each guest. */
+/* A backend and its state on this host: asked once, and only if a guest needs it. */
 struct reach {
 	const struct uni_target_ops *ops;
 	struct uni_host_way way[NR_WAYS];
-	uint32_t nr;
+	uint32_t nr; /* 0: not asked yet */
 };
 
-static void ask_host(const struct uni_target_ops *ops, struct reach *ret)
+/* This may take long: kvm: loads its programs into the kernel. */
+static void ask_host(struct reach *r)
 {
+	const struct uni_target_ops *ops = r->ops;
 	struct uni_err err = { 0 };
 
-	ret->ops = ops;
+	if (r->nr != 0)
+		return;
 	if (ops->host_ways != NULL) {
-		ret->nr = ops->host_ways(ret->way, NR_WAYS);
+		r->nr = ops->host_ways(r->way, NR_WAYS);
 		return;
 	}
-	ret->nr = 1;
-	ret->way[0] = (struct uni_host_way){ .name = ops->scheme, .summary = ops->summary };
-	ret->way[0].ok = ops->host_check == NULL || ops->host_check(&err) == 0;
-	(void)snprintf(ret->way[0].advice, sizeof(ret->way[0].advice), "%s", err.msg);
+	r->nr = 1;
+	r->way[0] = (struct uni_host_way){ .name = ops->scheme, .summary = ops->summary };
+	r->way[0].ok = ops->host_check == NULL || ops->host_check(&err) == 0;
+	(void)snprintf(r->way[0].advice, sizeof(r->way[0].advice), "%s", err.msg);
 }
 
 /* Would this backend reach the guest? why_ret has the reason in both cases. */
 static bool try_backend(
-	const struct reach *r, const char *keys, struct uni_found *f, char *why_ret, size_t cap)
+	struct reach *r, const char *keys, struct uni_found *f, char *why_ret, size_t cap)
 {
 	int n = 0;
 
+	ask_host(r);
 	if (!r->way[0].ok) {
 		(void)snprintf(why_ret, cap, "%s", r->way[0].advice);
 		return false;
@@ -91,7 +95,7 @@ static void advise_start(const struct uni_target_info *in, char *ret, size_t cap
 				: "");
 }
 
-static void choose_backend(const struct reach *reach, size_t nr, struct uni_found *f)
+static void choose_backend(struct reach *reach, size_t nr, struct uni_found *f)
 {
 	char keys[300], why[640];
 	size_t len = 0;
@@ -101,6 +105,8 @@ static void choose_backend(const struct reach *reach, size_t nr, struct uni_foun
 		const struct uni_target_ops *ops = reach[i].ops;
 		int n;
 
+		if (ops->complete != NULL)
+			ops->complete(&f->info);
 		if (ops->claims == NULL || !ops->claims(&f->info, keys, sizeof(keys)))
 			continue;
 		if (try_backend(&reach[i], keys, f, why, sizeof(why))) {
@@ -114,7 +120,7 @@ static void choose_backend(const struct reach *reach, size_t nr, struct uni_foun
 	}
 }
 
-static int ask_hosts(struct reach **ret, size_t *nr_ret, struct uni_err *err)
+static int list_backends(struct reach **ret, size_t *nr_ret, struct uni_err *err)
 {
 	size_t nr = 0;
 
@@ -124,7 +130,7 @@ static int ask_hosts(struct reach **ret, size_t *nr_ret, struct uni_err *err)
 	if (*ret == NULL)
 		return uni_err_nomem(err);
 	for (size_t i = 0; i < nr; i++)
-		ask_host(uni_target_backends[i], &(*ret)[i]);
+		(*ret)[i].ops = uni_target_backends[i];
 	*nr_ret = nr;
 	return 0;
 }
@@ -149,20 +155,34 @@ static int add_listed(const struct uni_target_ops *ops, struct uni_target_info *
 	return 0;
 }
 
-int uni_target_discover(struct uni_found **ret, size_t *nr_ret, struct uni_err *err)
+int uni_target_list(struct uni_target_info **ret, size_t *nr_ret, struct uni_err *err)
 {
 	_cleanup_free_ struct uni_target_info *info = NULL;
-	_cleanup_free_ struct reach *reach = NULL;
-	struct uni_found *found;
-	size_t nr = 0, nr_reach = 0;
+	size_t nr = 0;
 	int rc = uni_vmm_list(&info, &nr, err);
 
 	for (size_t i = 0; rc == 0 && uni_target_backends[i] != NULL; i++) {
 		if (uni_target_backends[i]->list != NULL)
 			rc = add_listed(uni_target_backends[i], &info, &nr, err);
 	}
-	if (rc == 0 && nr != 0)
-		rc = ask_hosts(&reach, &nr_reach, err);
+	if (rc != 0)
+		return rc;
+	*ret = uni_take(info);
+	*nr_ret = nr;
+	return 0;
+}
+
+int uni_target_discover_if(bool (*wanted)(const void *ctx, const struct uni_target_info *info),
+	const void *ctx, struct uni_found **ret, size_t *nr_ret, struct uni_err *err)
+{
+	_cleanup_free_ struct uni_target_info *info = NULL;
+	_cleanup_free_ struct reach *reach = NULL;
+	struct uni_found *found;
+	size_t nr = 0, nr_reach = 0;
+	int rc = uni_target_list(&info, &nr, err);
+
+	if (rc == 0)
+		rc = list_backends(&reach, &nr_reach, err);
 	if (rc != 0)
 		return rc;
 	found = calloc(nr + 1, sizeof(*found));
@@ -172,6 +192,8 @@ int uni_target_discover(struct uni_found **ret, size_t *nr_ret, struct uni_err *
 	for (size_t i = 0; i < nr; i++) {
 		struct uni_found *f = &found[*nr_ret];
 
+		if (wanted != NULL && !wanted(ctx, &info[i]))
+			continue;
 		*f = (struct uni_found){ .info = info[i] };
 		choose_backend(reach, nr_reach, f);
 		/* On its way out a process loses its files, and with them its VM, before it is
@@ -181,4 +203,9 @@ int uni_target_discover(struct uni_found **ret, size_t *nr_ret, struct uni_err *
 	}
 	*ret = found;
 	return 0;
+}
+
+int uni_target_discover(struct uni_found **ret, size_t *nr_ret, struct uni_err *err)
+{
+	return uni_target_discover_if(NULL, NULL, ret, nr_ret, err);
 }

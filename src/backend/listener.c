@@ -17,6 +17,7 @@
 
 #define SO_ACCEPTCON 0x10000 /* __SO_ACCEPTCON in the Flags column of /proc/net/unix */
 #define TCP_LISTEN   0x0a    /* st column of /proc/net/tcp */
+#define SOCKETS_MAX  1024    /* of one process */
 
 static void cleanup_dir(DIR **d)
 {
@@ -308,4 +309,72 @@ void uni_net_find_listener(const struct uni_net_addr *addr, struct uni_net_liste
 	}
 	if (!ret->local)
 		ret->has_client = false;
+}
+
+struct sockets {
+	uint64_t inode[SOCKETS_MAX];
+	size_t nr;
+};
+
+static void list_sockets(int pid, struct sockets *ret)
+{
+	char dir[32], link[64];
+	_cleanup_(cleanup_dir) DIR *d = NULL;
+	struct dirent *e;
+
+	(void)snprintf(dir, sizeof(dir), "/proc/%d/fd", pid);
+	d = opendir(dir);
+	ret->nr = 0;
+	while (d != NULL && (e = readdir(d)) != NULL) {
+		ssize_t n = readlinkat(dirfd(d), e->d_name, link, sizeof(link) - 1);
+
+		if (n < 2 || strncmp(link, "socket:[", 8) != 0)
+			continue;
+		link[n - 1] = '\0'; /* the bracket */
+		if (ret->nr < SOCKETS_MAX && uni_parse_u64(link + 8, &ret->inode[ret->nr]))
+			ret->nr++;
+	}
+}
+
+static bool has_socket(const struct sockets *all, uint64_t inode)
+{
+	for (size_t i = 0; i < all->nr; i++) {
+		if (all->inode[i] == inode)
+			return true;
+	}
+	return false;
+}
+
+/* A table of the process' own network namespace: unix, tcp or tcp6. */
+static bool listens_in(int pid, const char *table, const struct sockets *all, uint64_t but)
+{
+	bool is_unix = strcmp(table, "unix") == 0;
+	_cleanup_fclose_ FILE *f = NULL;
+	char path[48], line[512];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/net/%s", pid, table);
+	f = fopen(path, "re");
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+		struct unix_line u;
+		struct tcp_line t;
+		uint64_t inode = 0;
+
+		if (is_unix && parse_unix_line(line, &u) && (u.flags & SO_ACCEPTCON) != 0)
+			inode = u.inode;
+		else if (!is_unix && parse_tcp_line(line, &t) && t.state == TCP_LISTEN)
+			inode = t.inode;
+		if (inode != 0 && inode != but && has_socket(all, inode))
+			return true;
+	}
+	return false;
+}
+
+bool uni_net_listens_beside(int pid, uint64_t inode)
+{
+	struct sockets all;
+
+	list_sockets(pid, &all);
+	return has_socket(&all, inode) &&
+	       (listens_in(pid, "unix", &all, inode) || listens_in(pid, "tcp", &all, inode) ||
+		       listens_in(pid, "tcp6", &all, inode));
 }

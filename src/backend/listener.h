@@ -29,6 +29,12 @@ void uni_net_find_unix(const char *path, struct uni_net_listener *ret);
 /* The name that the listening unix socket with this inode was bound to; "": there is none. */
 void uni_net_bound_name(uint64_t inode, char *ret, size_t cap);
 
+/*
+ * Does this process listen at the socket with this inode, and at another unix or TCP socket? False
+ * also if it may not be looked into.
+ */
+bool uni_net_listens_beside(int pid, uint64_t inode);
+
 /* The process that has this socket open: its pid, or 0 if none is visible. */
 int uni_net_socket_owner(uint64_t inode);
 /* The process at the other end of a unix connection to it: its pid, or 0 if none is visible. */

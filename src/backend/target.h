@@ -136,6 +136,11 @@ struct uni_target_ops {
 	 */
 	uint32_t (*host_ways)(struct uni_host_way *ret, uint32_t cap);
 	/*
+	 * Asks the VMM for what its process does not show, and claims() needs. Takes at most about
+	 * a second. Optional.
+	 */
+	void (*complete)(struct uni_target_info *info);
+	/*
 	 * Would it reach this guest? Writes the keys for a spec ("pid=12") to keys_ret, or returns
 	 * false. Optional.
 	 */
@@ -340,6 +345,11 @@ struct uni_found {
  * works on this host. One that ends meanwhile is left out. The caller frees *ret with free().
  */
 int uni_target_discover(struct uni_found **ret, size_t *nr_ret, struct uni_err *err);
+/* Only those that are wanted: finding the way to a guest may take a while. */
+int uni_target_discover_if(bool (*wanted)(const void *ctx, const struct uni_target_info *info),
+	const void *ctx, struct uni_found **ret, size_t *nr_ret, struct uni_err *err);
+/* Every visible guest, without the way to it; this takes no longer than a look at each process. */
+int uni_target_list(struct uni_target_info **ret, size_t *nr_ret, struct uni_err *err);
 
 /* Is it settled, now or within wait_ns? True for a target without that op. */
 bool uni_target_settled(struct uni_target *t, uint64_t wait_ns);

@@ -156,7 +156,9 @@ time.sleep(600)' "$mon" "$T/holds" &
 	holder=$!
 	wait_for 60 test -e "$T/holds" || return 1
 	status=0
-	for words in "record -q -d 1 -o $T/h.uniscope $target" "stacks $target" "record -q -d 1 --qmp $mon -o $T/h.uniscope $1"; do
+	named="record -q -d 1 -o $T/h.uniscope nostub$$"
+	[ "$way" != kvm ] || named="stacks $target"
+	for words in "record -q -d 1 -o $T/h.uniscope $target" "stacks $target" "$named" "record -q -d 1 --qmp $mon -o $T/h.uniscope $1"; do
 		begin=$(date +%s%N)
 		# shellcheck disable=SC2086 # words
 		timeout 60 "$U" $words >"$T/out" 2>&1
@@ -165,6 +167,7 @@ time.sleep(600)' "$mon" "$T/holds" &
 	done
 	# Under KVM, there is a way without the monitor.
 	if [ "$way" != kvm ]; then
+		waits_once || status=1
 		unreachable "another client (pid $holder, python3) holds $mon" "$U" || status=1
 		"$U" doctor "nostub$$" >"$T/out" 2>&1
 		refused $? "$T/out" 1 "another client (pid $holder, python3) holds $mon" || status=1
@@ -173,6 +176,16 @@ time.sleep(600)' "$mon" "$T/holds" &
 	kill $holder
 	wait $holder 2>/dev/null
 	[ $status -eq 0 ] && wait_for 60 as_before
+}
+
+# By name, it waits for the other client once, and no program is loaded into the kernel for a guest that KVM does not run. A busy
+# host takes seconds for these.
+waits_once() {
+	strace -f -o "$T/calls" -e trace=bpf,clock_nanosleep "$U" record -q -d 1 -o "$T/h.uniscope" "nostub$$" >"$T/out" 2>&1
+	naps=$(grep -c clock_nanosleep "$T/calls")
+	programs=$(grep -c 'bpf(' "$T/calls")
+	echo "$naps naps of 20 ms, $programs calls of bpf()"
+	[ "$naps" -gt 0 ] && [ "$naps" -le 16 ] && [ "$programs" -eq 0 ]
 }
 
 # A signal has stopped QEMU. Clients that gave up wait in its queue, so each try sees another state.
@@ -194,6 +207,33 @@ frozen() {
 # Only the operator who paused it resumes it.
 stays_paused() {
 	qmp stop && "$U" stacks "$target" | grep lab_entry && as_before false && qmp cont && as_before
+}
+
+# shown TARGET: `ls` shows it as that, by a stub that is there.
+shown() {
+	"$U" ls --json >"$T/ls.json" && python3 - "$T/ls.json" "$guest" "$1" <<-'END'
+		import json, sys
+		g = next(g for g in json.load(open(sys.argv[1]))['guests'] if g['pid'] == int(sys.argv[2]))
+		print(g)
+		sys.exit(not (g['target'] == sys.argv[3] and g['backend'] == 'gdb' and 'QMP' not in g['why']))
+	END
+}
+
+# Somebody has switched the stub on at the monitor; the command line does not show it.
+by_hand() { # ADDRESS TARGET
+	qmp human-monitor-command "{\"command-line\": \"gdbserver $1\"}" && shown "$2" && recorded "nostub$$" || return 1
+	"$U" doctor "nostub$$" >"$T/out"
+	grep 'stopped for each sample, by its gdb stub$' "$T/out" || {
+		cat "$T/out"
+		return 1
+	}
+	"$U" stacks "$target" >"$T/out" 2>&1
+	refused $? "$T/out" 1 "has a gdb stub already: give its own address, $2" &&
+		qmp human-monitor-command '{"command-line": "gdbserver none"}' && listed
+}
+switched_by_hand() {
+	port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	by_hand "unix:$T/hand,server=on,wait=off" "gdb:unix=$T/hand" && by_hand "tcp::$port" "gdb:tcp=127.0.0.1:$port"
 }
 
 own_stub() {
@@ -274,6 +314,7 @@ for way in $(by_default tcg "$accels"); do
 	check "recorded under $way" recorded "$target"
 	check "recorded with memory by packets under $way" recorded "$target,mem=packets"
 	[ "$way" != tcg ] || check 'recorded by name' recorded "nostub$$"
+	[ "$way" != tcg ] || check 'a stub that somebody has switched on at the monitor' switched_by_hand
 	check "SIGKILL switches the stub off under $way" killed
 	check "its guardian alone is killed under $way" guardian_killed
 	check "the stub of one that was killed with its guardian under $way" stale

@@ -151,10 +151,54 @@ static void client_of_a_path(void **state)
 	(void)rmdir(dir);
 }
 
+/* A QEMU whose stub was switched on listens at more than its monitor. */
+static int bind_path(const char *dir, const char *name, char *path_ret, size_t cap)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)snprintf(un.sun_path, sizeof(un.sun_path), "%s/%s", dir, name);
+	(void)snprintf(path_ret, cap, "%s", un.sun_path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&un, sizeof(un)), 0);
+	return fd;
+}
+
+static void another_listener(void **state)
+{
+	char dir[] = "/tmp/listenerXXXXXX", path[64], other[64];
+	struct uni_net_listener l;
+	uint16_t port;
+	int fd, more;
+
+	assert_non_null(mkdtemp(dir));
+	fd = bind_path(dir, "s", path, sizeof(path));
+	more = bind_path(dir, "t", other, sizeof(other));
+	assert_int_equal(listen(fd, 1), 0);
+	uni_net_find_unix(path, &l);
+	assert_false(uni_net_listens_beside(getpid(), l.inode)); /* the other has only a name */
+	assert_int_equal(listen(more, 1), 0);
+	assert_true(uni_net_listens_beside(getpid(), l.inode));
+	assert_false(uni_net_listens_beside(getpid(), 0)); /* another process' monitor */
+	(void)close(more);
+	assert_false(uni_net_listens_beside(getpid(), l.inode));
+	more = listen_at(AF_INET, "127.0.0.1", &port);
+	assert_true(uni_net_listens_beside(getpid(), l.inode));
+	(void)close(more);
+	more = listen_at(AF_INET6, "::1", &port);
+	assert_true(more < 0 || uni_net_listens_beside(getpid(), l.inode));
+	if (more >= 0)
+		(void)close(more);
+	assert_false(uni_net_listens_beside(getpid(), l.inode));
+	(void)close(fd);
+	(void)unlink(path);
+	(void)unlink(other);
+	(void)rmdir(dir);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(each_family),
-		cmocka_unit_test(client_of_a_path) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(another_listener),
+		cmocka_unit_test(each_family), cmocka_unit_test(client_of_a_path) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

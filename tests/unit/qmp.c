@@ -282,6 +282,44 @@ static void devices(void **state)
 	uni_qmp_message_free(&m);
 }
 
+/* The stub that somebody switched on; how QEMU names its socket depends on whether it has a client.
+ */
+static void stubs(void **state)
+{
+	static const struct {
+		const char *filename, *keys; /* NULL: none that can be reached */
+	} c[] = {
+		{ "disconnected:unix:/run/q.sock,server=on", "unix=/run/q.sock" },
+		{ "unix:q.sock,server=on <-> ", "unix=q.sock" },
+		{ "disconnected:tcp:0.0.0.0:1234,server=on", "tcp=127.0.0.1:1234" },
+		{ "disconnected:tcp::1234,server=on", "tcp=127.0.0.1:1234" },
+		{ "disconnected:tcp::::1234,server=on", "tcp=127.0.0.1:1234" },
+		{ "disconnected:tcp:[::]:1234,server=on", "tcp=127.0.0.1:1234" },
+		{ "tcp:10.0.0.2:99,server=on <-> 10.0.0.3:41000", "tcp=10.0.0.2:99" },
+		{ "disconnected:tcp:[::1]:1234,server=on", "tcp=[::1]:1234" },
+		{ "unix:", NULL },
+		{ "tcp:1234", NULL },
+		{ "pty:/dev/pts/3", NULL },
+		{ "", NULL },
+	};
+	char text[256], keys[64];
+
+	for (size_t i = 0; i < uni_array_len(c); i++) {
+		struct uni_qmp_message m;
+
+		(void)snprintf(text, sizeof(text),
+			"{\"return\": [{\"label\": \"x\", \"filename\": \"unix:/x\"}, "
+			"{\"label\": \"gdb\", \"filename\": \"%s\"}]}",
+			c[i].filename);
+		m = parse(text);
+		assert_int_equal(uni_qmp_take_gdb(&m, keys, sizeof(keys)), c[i].keys != NULL);
+		if (c[i].keys != NULL)
+			assert_string_equal(keys, c[i].keys);
+		assert_false(uni_qmp_take_gdb(&m, keys, 8));
+		uni_qmp_message_free(&m);
+	}
+}
+
 struct heard {
 	char all[128];
 };
@@ -437,6 +475,7 @@ int main(void)
 		cmocka_unit_test(events),
 		cmocka_unit_test(cpus),
 		cmocka_unit_test(devices),
+		cmocka_unit_test(stubs),
 		cmocka_unit_test(a_talk),
 		cmocka_unit_test(events_of_a_talk),
 		cmocka_unit_test(a_pretty_monitor),

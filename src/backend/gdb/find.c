@@ -11,6 +11,7 @@
 #include "backend/listener.h"
 #include "backend/shared.h"
 #include "backend/vmm/proc.h"
+#include "backend/vmm/qmp.h"
 
 static const char keys[] = "unix tcp pid qmp mem";
 
@@ -75,6 +76,35 @@ static int look_at_listener(const struct uni_spec *spec, const struct uni_net_ad
 		(void)snprintf(ret->note, sizeof(ret->note),
 			"no process that can be seen listens at %.200s", addr->text);
 	return 0;
+}
+
+#define ASK_MS 400 /* a monitor that is free answers at once */
+
+/*
+ * The command line does not show a stub that somebody has switched on by the monitor's command
+ * gdbserver. A QEMU that has one listens there. Only such a QEMU is asked: while we are connected,
+ * nobody else can use the monitor. The monitor has to be its own: a command line may name any.
+ */
+void uni_gdb_complete(struct uni_target_info *info)
+{
+	struct uni_net_listener l;
+	struct uni_err ignored = { 0 };
+	struct uni_qmp *q = NULL;
+	char at[sizeof(info->gdb)];
+
+	if (info->gdb[0] != '\0' || info->qmp[0] == '\0' || info->stopped)
+		return;
+	uni_net_find_unix(info->qmp, &l);
+	if (l.has_client || !uni_net_listens_beside(info->pid, l.inode) ||
+		uni_net_check_path(info->qmp, "the VMM's monitor", &ignored) != 0 ||
+		uni_qmp_open(info->qmp, ASK_MS, &q, &ignored) != 0)
+		return;
+	if (uni_qmp_gdb_keys(q, at, sizeof(at)) == 0) {
+		if (strncmp(at, "unix=", 5) == 0)
+			uni_vmm_resolve_socket(info->pid, at + 5, sizeof(at) - 5);
+		memcpy(info->gdb, at, sizeof(at));
+	}
+	uni_qmp_close(q);
 }
 
 /* Found out before the rights went: why no process is known. */

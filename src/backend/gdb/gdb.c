@@ -43,10 +43,18 @@ static int spec_mem(const struct uni_spec *spec, enum uni_gdb_mem *ret, struct u
 
 static int gdb_probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err)
 {
+	static const char *const at[] = { "unix", "tcp" };
 	struct uni_net_addr addr;
-	const char *monitor;
+	const char *monitor, *value;
+	int rc = uni_gdb_look(spec, &addr, &monitor, ret, err);
 
-	return uni_gdb_look(spec, &addr, &monitor, ret, err);
+	/* Whatever the command line says, this stub is meant. */
+	for (size_t i = 0; rc == 0 && i < uni_array_len(at); i++) {
+		value = uni_spec_get(spec, at[i]);
+		if (value != NULL)
+			(void)snprintf(ret->gdb, sizeof(ret->gdb), "%s=%s", at[i], value);
+	}
+	return rc;
 }
 
 /* The guardian resumed the guest because we gave no sign of life: forget our state. */
@@ -373,6 +381,7 @@ const struct uni_target_ops uni_target_gdb = {
 	.reads_cost_time = true,
 	.summary = "any gdb stub, such as QEMU's -gdb (KVM and TCG)",
 	.keys = "(unix=PATH|tcp=HOST:PORT)[,qmp=PATH]|qmp=PATH[,pid=N][,mem=auto|process|packets]",
+	.complete = uni_gdb_complete,
 	.claims = gdb_claims,
 	.choose = gdb_choose,
 	.check_wish = gdb_check_wish,

@@ -44,6 +44,8 @@ void uni_gdb_end(struct uni_gdb_target *t);
  */
 int uni_gdb_look(const struct uni_spec *spec, struct uni_net_addr *addr_ret,
 	const char **monitor_ret, struct uni_target_info *ret, struct uni_err *err);
+/* The address of a stub that somebody has switched on by the VMM's monitor, into info->gdb. */
+void uni_gdb_complete(struct uni_target_info *info);
 int uni_gdb_hand_line(const struct uni_spec *spec, struct uni_target_shared *shared, int *pid_ret,
 	struct uni_err *err);
 

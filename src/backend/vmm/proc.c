@@ -80,7 +80,7 @@ static void resolve_path(int pid, char *path, size_t cap)
 
 /* A socket can be connected to by a short path only: a relative one goes through the VMM's folder,
  * if it must. */
-static void resolve_socket(int pid, char *path, size_t cap)
+void uni_vmm_resolve_socket(int pid, char *path, size_t cap)
 {
 	char old[UNI_VMM_PATH_MAX];
 	int n;
@@ -151,14 +151,14 @@ int uni_vmm_cmdline_read(int pid, struct uni_vmm_cmdline *ret)
 		return rc;
 	if (ret->config[0] != '\0')
 		read_config(pid, ret);
-	resolve_socket(pid, ret->api, sizeof(ret->api));
+	uni_vmm_resolve_socket(pid, ret->api, sizeof(ret->api));
 	if (ret->image[0] == '\0' && ret->api[0] != '\0' && !ret->opaque)
 		(void)uni_vmm_api_read(pid, ret); /* best effort */
 	resolve_path(pid, ret->image, sizeof(ret->image));
 	resolve_path(pid, ret->exact, sizeof(ret->exact));
-	resolve_socket(pid, ret->gdb_unix, sizeof(ret->gdb_unix));
+	uni_vmm_resolve_socket(pid, ret->gdb_unix, sizeof(ret->gdb_unix));
 	find_passed(pid, ret->qmp, sizeof(ret->qmp));
-	resolve_socket(pid, ret->qmp, sizeof(ret->qmp));
+	uni_vmm_resolve_socket(pid, ret->qmp, sizeof(ret->qmp));
 	return 0;
 }
 

@@ -41,6 +41,9 @@ int uni_vmm_cmdline_read(int pid, struct uni_vmm_cmdline *ret);
  * not say. */
 bool uni_vmm_thread_times(int pid, int tid, uint64_t *run_ns_ret, uint64_t *wait_ns_ret);
 
+/* Converts the path of a socket, as the VMM names it, to one that this process can connect to. */
+void uni_vmm_resolve_socket(int pid, char *path, size_t cap);
+
 /* The process' name, cleaned; "" if it is gone. */
 void uni_vmm_comm(int pid, char *out, size_t cap);
 

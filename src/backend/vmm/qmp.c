@@ -473,11 +473,29 @@ static int clean_up_stub(struct uni_qmp *q, bool was_paused, struct uni_err *err
 	return 0;
 }
 
+static int query_chardev(struct uni_qmp *q, struct uni_qmp_message *ret)
+{
+	return send_command(q, "{\"execute\":\"query-chardev\"}\n", ret);
+}
+
+int uni_qmp_gdb_keys(struct uni_qmp *q, char *ret, size_t cap)
+{
+	struct uni_qmp_message m;
+	int rc = query_chardev(q, &m);
+
+	if (rc != 0)
+		return rc;
+	rc = uni_qmp_take_gdb(&m, ret, cap) ? 0 : -UNI_ENOENT;
+	uni_qmp_message_free(&m);
+	return rc;
+}
+
 static int check_no_gdb(struct uni_qmp *q, struct uni_err *err)
 {
 	enum uni_qmp_chardev ours, paused, gdb;
 	struct uni_qmp_message m;
-	int rc = send_command(q, "{\"execute\":\"query-chardev\"}\n", &m);
+	char keys[256];
+	int rc = query_chardev(q, &m);
 
 	if (rc != 0)
 		return uni_err_set(err, (enum uni_errcode) - rc,
@@ -485,6 +503,8 @@ static int check_no_gdb(struct uni_qmp *q, struct uni_err *err)
 	gdb = uni_qmp_take_chardev(&m, "gdb");
 	ours = uni_qmp_take_chardev(&m, GDB_LABEL);
 	paused = uni_qmp_take_chardev(&m, GDB_PAUSED_LABEL);
+	if (!uni_qmp_take_gdb(&m, keys, sizeof(keys)))
+		(void)snprintf(keys, sizeof(keys), "unix=PATH or gdb:tcp=HOST:PORT");
 	uni_qmp_message_free(&m);
 	if (ours == UNI_QMP_CHARDEV_USED || paused == UNI_QMP_CHARDEV_USED)
 		return uni_err_set(err, UNI_EBUSY,
@@ -492,8 +512,8 @@ static int check_no_gdb(struct uni_qmp *q, struct uni_err *err)
 			"first");
 	if (gdb != UNI_QMP_CHARDEV_NONE)
 		return uni_err_set(err, UNI_EBUSY,
-			"qmp: this QEMU has a gdb stub already: give its own address "
-			"(gdb:unix=PATH or gdb:tcp=HOST:PORT)");
+			"qmp: this QEMU has a gdb stub already: give its own address, gdb:%s",
+			keys);
 	if (ours != UNI_QMP_CHARDEV_NONE || paused != UNI_QMP_CHARDEV_NONE)
 		return clean_up_stub(q, ours == UNI_QMP_CHARDEV_NONE, err);
 	return 0;

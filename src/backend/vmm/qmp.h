@@ -64,6 +64,8 @@ int uni_qmp_cont(struct uni_qmp *q);
  */
 int uni_qmp_gdb_on(struct uni_qmp *q, int fd, bool *runs_ret, struct uni_err *err);
 int uni_qmp_gdb_off(struct uni_qmp *q);
+/* The stub that the VMM has already, as uni_qmp_take_gdb(). Returns 0, -UNI_ENOENT, ... */
+int uni_qmp_gdb_keys(struct uni_qmp *q, char *ret, size_t cap);
 
 /* The position of an x86 vCPU, from the VMM's `info registers`. */
 struct uni_qmp_cpu {
@@ -111,6 +113,11 @@ enum uni_qmp_chardev {
 	UNI_QMP_CHARDEV_LEFT, /* it is there, but nobody holds the other end any more */
 };
 enum uni_qmp_chardev uni_qmp_take_chardev(const struct uni_qmp_message *m, const char *label);
+/*
+ * The keys of a target for the gdb stub that -gdb or the monitor switched on: "unix=/run/q.sock" (a
+ * path as the VMM names it), "tcp=127.0.0.1:1234". False: there is none, or not at a socket.
+ */
+bool uni_qmp_take_gdb(const struct uni_qmp_message *m, char *ret, size_t cap);
 int uni_qmp_take_event(const struct uni_qmp_message *m, struct uni_qmp_event *ret);
 int uni_qmp_take_cpu(const struct uni_qmp_message *m, struct uni_qmp_cpu *ret);
 

@@ -151,6 +151,41 @@ enum uni_qmp_chardev uni_qmp_take_chardev(const struct uni_qmp_message *m, const
 	return UNI_QMP_CHARDEV_NONE;
 }
 
+/* The value of the filename: "disconnected:unix:/run/q.sock,server=on", "tcp:[::1]:1234,server=on
+ * <-> ...". */
+bool uni_qmp_take_gdb(const struct uni_qmp_message *m, char *ret, size_t cap)
+{
+	static const char left[] = "disconnected:";
+	const json_t *all = get_return(m), *one;
+	char text[256], host[200];
+	const char *at, *port;
+	size_t i;
+	int n = 0;
+
+	json_array_foreach(all, i, one)
+	{
+		const char *name = json_string_value(json_object_get(one, "label"));
+
+		if (name == NULL || strcmp(name, "gdb") != 0 ||
+			!take_string(one, "filename", text, sizeof(text)))
+			continue;
+		at = text + (strncmp(text, left, strlen(left)) == 0 ? strlen(left) : 0);
+		text[strcspn(text, ",")] = '\0';
+		if (strncmp(at, "unix:", 5) == 0)
+			n = snprintf(ret, cap, "unix=%s", at + 5);
+		port = strncmp(at, "tcp:", 4) == 0 ? strrchr(at + 4, ':') : NULL;
+		if (port == NULL)
+			return n > 5 && (size_t)n < cap;
+		(void)snprintf(host, sizeof(host), "%.*s", (int)(port - at - 4), at + 4);
+		if (host[0] == '\0' || strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0 ||
+			strcmp(host, "[::]") == 0)
+			(void)snprintf(host, sizeof(host), "127.0.0.1");
+		n = snprintf(ret, cap, "tcp=%s%s", host, port);
+		return n > 0 && (size_t)n < cap;
+	}
+	return false;
+}
+
 int uni_qmp_take_event(const struct uni_qmp_message *m, struct uni_qmp_event *ret)
 {
 	const json_t *when = json_object_get(m->json, "timestamp");
