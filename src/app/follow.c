@@ -43,7 +43,7 @@ static bool is_same(const struct uni_follow *f, const struct uni_guest *before,
 static void add_gap(struct uni_follow *f, const char *method_before, const struct uni_guest *g,
 	uint64_t gone_ns)
 {
-	struct uni_record_gap *gap = &f->gap[f->nr_gap++];
+	struct uni_record_gap *gap = &f->meta->gap[f->meta->nr_gap++];
 
 	*gap = (struct uni_record_gap){
 		.begin_ns = gone_ns, .end_ns = uni_now_ns(), .pid = g->info.pid
@@ -133,11 +133,11 @@ static bool wait_for_it(struct uni_follow *f, struct uni_guest **ret)
 
 bool uni_follow_again(struct uni_follow *f, const struct uni_guest *before, uint64_t gone_ns)
 {
-	char method[sizeof(f->gap[0].method)];
+	char method[sizeof(f->meta->gap[0].method)];
 	struct uni_guest *g = NULL;
 	const char *why;
 
-	if (f->nr_gap == UNI_GAPS_MAX)
+	if (f->meta->nr_gap == UNI_GAPS_MAX)
 		return false;
 	if (!f->quiet)
 		uni_note("the VMM of %s, pid %d, has ended: waiting for its next one",
@@ -164,8 +164,38 @@ bool uni_follow_again(struct uni_follow *f, const struct uni_guest *before, uint
 	return true;
 }
 
+void uni_follow_count(struct uni_follow *f, const struct uni_record_stats *st)
+{
+	uint32_t i = f->meta->nr_gap;
+
+	/* Behind it may be restores of snapshots, which begin no part. */
+	while (i != 0 && f->meta->gap[--i].back_ns != 0)
+		;
+	f->meta->gap[i].weight = st->weight;
+	f->meta->gap[i].pauses = st->pause.nr;
+}
+
 void uni_follow_deinit(struct uni_follow *f)
 {
 	drop_guest(f->now);
 	f->now = NULL;
+}
+
+void uni_follow_restores(
+	const struct uni_guest *g, const char *name, bool quiet, struct uni_record_meta *meta)
+{
+	struct uni_stream_back b;
+
+	while (g->t->ops->stream_back != NULL && g->t->ops->stream_back(g->t, &b)) {
+		if (!quiet)
+			uni_note("%s%sa snapshot was restored: the guest's clock went back by "
+				 "%.1f s",
+				name, name[0] != '\0' ? ": " : "", (double)b.back_ns / 1e9);
+		if (meta->nr_gap == UNI_GAPS_MAX)
+			continue;
+		meta->gap[meta->nr_gap++] = (struct uni_record_gap){ .begin_ns = b.begin_ns,
+			.end_ns = b.end_ns,
+			.pid = g->info.pid,
+			.back_ns = b.back_ns };
+	}
 }

@@ -21,15 +21,21 @@ struct uni_follow {
 	struct uni_attach_args how; /* target: the name */
 	uint64_t until_ns;	    /* uni_now_ns(); UINT64_MAX: until Ctrl-C */
 	bool quiet;
-	bool in_kernel;	       /* only the host's kernel can sample it as asked */
-	struct uni_guest *now; /* owned; NULL: still the first one, which is the caller's */
-	struct uni_record_gap gap[UNI_GAPS_MAX];
-	uint32_t nr_gap;
+	bool in_kernel;		      /* only the host's kernel can sample it as asked */
+	struct uni_guest *now;	      /* owned; NULL: still the first one, which is the caller's */
+	struct uni_record_meta *meta; /* borrowed: gets the gaps */
 };
 
 /* `before` is gone since gone_ns: waits for a guest with the same name and image at the same place,
  * and puts it into f->now. False, with a message: none came in time. */
 bool uni_follow_again(struct uni_follow *f, const struct uni_guest *before, uint64_t gone_ns);
+/* The statistics of the part that began last. */
+void uni_follow_count(struct uni_follow *f, const struct uni_record_stats *st);
 void uni_follow_deinit(struct uni_follow *f);
+
+/* Its VMM has restored snapshots since the last call: what was sampled does not go on from there.
+ * Adds such gaps, with a message; `name` is "" if it is the only guest. */
+void uni_follow_restores(
+	const struct uni_guest *g, const char *name, bool quiet, struct uni_record_meta *meta);
 
 #endif

@@ -113,12 +113,23 @@ void uni_quality_way(char ret[UNI_QUALITY_METHOD], const char *method, bool coun
 
 void uni_quality_method(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m)
 {
+	const struct uni_record_gap *other = NULL;
+	uint32_t nr = 1, first = 0;
+
 	for (uint32_t i = 0; i < m->nr_gap; i++) {
-		if (m->gap[i].method[0] == '\0' || strcmp(m->gap[i].method, m->method) == 0)
+		if (m->gap[i].back_ns != 0)
 			continue;
+		nr++;
+		if (other != NULL || m->gap[i].method[0] == '\0' ||
+			strcmp(m->gap[i].method, m->method) == 0)
+			continue;
+		other = &m->gap[i];
+		first = nr;
+	}
+	if (other != NULL) {
 		(void)snprintf(ret, UNI_QUALITY_METHOD,
 			"not the same in all %" PRIu32 " parts: %s, from part %" PRIu32 " on %s",
-			m->nr_gap + 1, m->method, i + 2, m->gap[i].method);
+			nr, m->method, first, other->method);
 		return;
 	}
 	uni_quality_way(ret, m->method, m->counts, m->why);
@@ -442,26 +453,47 @@ static void put_first_part(struct uni_sink *out, const struct uni_recorded_guest
 {
 	uint64_t weight = g->stats->weight, pauses = g->stats->pause.nr;
 	char way[UNI_QUALITY_METHOD];
+	bool any = false;
 
-	if (g->meta->nr_gap == 0 || g->meta->gap[0].method[0] == '\0')
-		return;
 	for (uint32_t i = 0; i < g->meta->nr_gap; i++) {
+		any = any || g->meta->gap[i].method[0] != '\0';
 		weight -= uni_min(weight, g->meta->gap[i].weight);
 		pauses -= uni_min(pauses, g->meta->gap[i].pauses);
 	}
+	if (!any)
+		return;
 	uni_quality_way(way, g->meta->method, g->meta->counts, g->meta->why);
 	put_part(out, 1, weight, pauses, way);
+}
+
+static void put_restore(
+	struct uni_sink *out, const struct uni_recorded_guest *g, const struct uni_record_gap *gap)
+{
+	const uint64_t t0 = g->stats->begin_ns;
+
+	uni_sink_printf(out,
+		"gap        between %.1f and %.1f s after the begin: a snapshot was restored, "
+		"which "
+		"set the guest's clock back by %.1f s\n",
+		(double)(uni_max(gap->begin_ns, t0) - t0) / 1e9,
+		(double)(uni_max(gap->end_ns, t0) - t0) / 1e9, (double)gap->back_ns / 1e9);
 }
 
 static void put_gaps(struct uni_sink *out, const struct uni_recorded_guest *g)
 {
 	char way[UNI_QUALITY_METHOD];
+	uint32_t part = 1;
 
 	put_first_part(out, g);
 	for (uint32_t i = 0; i < g->meta->nr_gap; i++) {
 		const struct uni_record_gap *gap = &g->meta->gap[i];
 		uint64_t begin_ns = uni_max(gap->begin_ns, g->stats->begin_ns);
 
+		if (gap->back_ns != 0) {
+			put_restore(out, g, gap);
+			continue;
+		}
+		part++;
 		uni_sink_printf(out,
 			"gap        %.1f s long, %.1f s after the begin: its VMM had ended; pid %d "
 			"had it then\n",
@@ -470,7 +502,7 @@ static void put_gaps(struct uni_sink *out, const struct uni_recorded_guest *g)
 		if (gap->method[0] == '\0')
 			continue;
 		uni_quality_way(way, gap->method, g->meta->counts, gap->why);
-		put_part(out, i + 2, gap->weight, gap->pauses, way);
+		put_part(out, part, gap->weight, gap->pauses, way);
 	}
 }
 

@@ -125,6 +125,11 @@ static void on_begin(void *ctx)
 	uni_workload_go(part->run->args->workload);
 }
 
+static void note_restores(struct part *part)
+{
+	uni_follow_restores(part->g, part->name, part->run->args->quiet, &part->meta);
+}
+
 static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t elapsed_ns)
 {
 	struct part *part = ctx;
@@ -136,6 +141,7 @@ static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t e
 	atomic_store(&part->samples, st->weight);
 	atomic_store(&part->missed, st->skipped + st->lost);
 	(void)look_after(part);
+	note_restores(part);
 	if (run->args->quiet || !may_show(run))
 		return;
 	for (size_t i = 0; i < run->nr; i++) {
@@ -151,8 +157,7 @@ static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t e
 		guests, missed, run->args->duration > 0 ? "" : " (Ctrl-C ends it)");
 }
 
-/* It is an error if the only guest's exits cannot be seen; with several guests the others are
- * kept. */
+/* An error if it is the only guest; with several guests the others are kept. */
 static int check_seen(const struct run *run, struct uni_err *err)
 {
 	for (size_t i = 0; run->args->exits_every != 0 && i < run->nr; i++) {
@@ -278,8 +283,8 @@ static int end_session(struct run *run, struct uni_err *err)
 			.watch = run->part[i].watches.watch,
 			.nr_watch = run->part[i].watches.nr,
 			.failed = run->job[i].rc != 0 ? run->job[i].err.msg : NULL,
-			.gap = run->follow != NULL ? run->follow->gap : NULL,
-			.nr_gap = run->follow != NULL ? run->follow->nr_gap : 0,
+			.gap = run->part[i].meta.gap,
+			.nr_gap = run->part[i].meta.nr_gap,
 			.work = run->args->workload != NULL ? &run->args->workload->work : NULL };
 	return uni_recorder_close(run->rec, result, run->nr, err);
 }
@@ -362,7 +367,6 @@ static void follow_on(struct run *run)
 	while (job->end == UNI_END_GONE && !atomic_load(uni_signals_stop()) &&
 		uni_follow_again(run->follow, part->g, job->stats.end_ns)) {
 		struct uni_record_stats before = job->stats;
-		struct uni_record_gap *gap;
 		uint64_t now_ns = uni_now_ns();
 
 		run->before_ns = now_ns - begin_ns;
@@ -379,6 +383,7 @@ static void follow_on(struct run *run)
 			job->cfg.duration_ns =
 				run->follow->until_ns > now_ns ? run->follow->until_ns - now_ns : 1;
 		uni_sampler_run_all(job, 1);
+		note_restores(part);
 		if (job->rc != 0) {
 			/* It has gone again, before anything could be seen of it. */
 			uni_note("%s: %s", run->follow->how.target, job->err.msg);
@@ -387,15 +392,11 @@ static void follow_on(struct run *run)
 			uni_record_stats_deinit(&job->stats);
 			job->stats = (struct uni_record_stats){ .end_ns = uni_now_ns() };
 		}
-		gap = &run->follow->gap[run->follow->nr_gap - 1];
-		gap->weight = job->stats.weight;
-		gap->pauses = job->stats.pause.nr;
+		uni_follow_count(run->follow, &job->stats);
 		uni_record_stats_go_on(&before, &job->stats);
 		uni_record_stats_deinit(&job->stats);
 		job->stats = before;
 	}
-	part->meta.nr_gap = run->follow->nr_gap;
-	memcpy(part->meta.gap, run->follow->gap, sizeof(part->meta.gap));
 }
 
 static int sample_and_write(struct run *run, const char *path, struct uni_err *err)
@@ -406,6 +407,8 @@ static int sample_and_write(struct run *run, const char *path, struct uni_err *e
 
 	if (rc == 0) {
 		uni_sampler_run_all(run->job, run->nr);
+		for (size_t i = 0; i < run->nr; i++)
+			note_restores(&run->part[i]);
 		/* QEMU will be asked how the guest ended. */
 		if (args->ended != NULL)
 			(void)args->ended(
@@ -455,6 +458,7 @@ static int sample_with_follow(struct run *run, const char *path, struct uni_err 
 	if (run->args->follow == NULL)
 		return sample_and_write(run, path, err);
 	follow.how = *run->args->follow;
+	follow.meta = &run->part[0].meta;
 	if (length_ns != 0)
 		follow.until_ns = uni_now_ns() + length_ns;
 	run->follow = &follow;

@@ -8,6 +8,7 @@
 #define UNI_BACKEND_STREAM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "arch/regs.h"
@@ -91,6 +92,12 @@ struct uni_stream_sink {
 	void (*exit)(void *ctx, const struct uni_stream_exit *e); /* NULL: not wanted */
 	/* NULL: the receiver cannot unwind samples */
 	void (*raw)(void *ctx, const struct uni_stream_raw *s);
+};
+
+/* The guest's clock was set back at some moment in between: its VMM restored a snapshot. */
+struct uni_stream_back {
+	uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC */
+	uint64_t back_ns;	   /* by about so much */
 };
 
 /* Counts since stream_start(). */

@@ -286,6 +286,11 @@ struct uni_target_ops {
 	/* While the stream runs, vCPUs that are asked for in rising order have one moment. */
 	int (*stream_times)(struct uni_target *t, uint32_t vcpu, struct uni_vcpu_times *ret);
 	int (*stream_stop)(struct uni_target *t);
+	/*
+	 * Optional: takes the next time that the guest's clock was set back, also after
+	 * stream_stop(). False: there is none. In the thread that reads the stream.
+	 */
+	bool (*stream_back)(struct uni_target *t, struct uni_stream_back *ret);
 
 	/*
 	 * Optional: the guest's time-stamp counter, at some moment in [*from_ns_ret, *to_ns_ret].

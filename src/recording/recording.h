@@ -127,6 +127,11 @@ struct uni_record_gap {
 	char method[16];	   /* as in uni_record_meta; "" unknown (older sessions) */
 	char why[256];
 	uint64_t weight, pauses; /* its samples; how often the guest was paused for them */
+	/*
+	 * Not 0: this is no new VMM. The same one restored a snapshot in between, which set the
+	 * guest's clock back by so much. Samples may lie in between; no part begins here.
+	 */
+	uint64_t back_ns;
 };
 
 /* A command that ran while the guests were recorded: what was asked of them is known. */

@@ -14,6 +14,8 @@ void uni_record_put_gaps(struct uni_json *j, const struct uni_record_meta *m)
 		uni_json_kv(u64, j, "begin_ns", m->gap[i].begin_ns);
 		uni_json_kv(u64, j, "end_ns", m->gap[i].end_ns);
 		uni_json_kv(u64, j, "pid", (uint64_t)m->gap[i].pid);
+		if (m->gap[i].back_ns != 0)
+			uni_json_kv(u64, j, "clock_back_ns", m->gap[i].back_ns);
 		if (m->gap[i].method[0] != '\0') {
 			uni_json_kv(str, j, "method", m->gap[i].method);
 			uni_json_kv(str, j, "why", m->gap[i].why);
@@ -63,6 +65,19 @@ static bool get_part(const json_t *obj, struct uni_record_gap *ret)
 	return true;
 }
 
+/* Absent where another VMM began. */
+static bool get_back(const json_t *obj, struct uni_record_gap *ret)
+{
+	json_int_t back;
+
+	if (json_object_get(obj, "clock_back_ns") == NULL)
+		return true;
+	if (!uni_session_get_number(obj, "clock_back_ns", INT64_MAX, &back))
+		return false;
+	ret->back_ns = (uint64_t)back;
+	return true;
+}
+
 /* In the order of time, and none inside another. */
 const char *uni_session_parse_gaps(const json_t *guest, struct uni_record_meta *ret)
 {
@@ -84,7 +99,8 @@ const char *uni_session_parse_gaps(const json_t *guest, struct uni_record_meta *
 		ret->gap[ret->nr_gap++] = (struct uni_record_gap){
 			.begin_ns = (uint64_t)begin, .end_ns = (uint64_t)end, .pid = (int)pid
 		};
-		if (!get_part(obj, &ret->gap[ret->nr_gap - 1]))
+		if (!get_part(obj, &ret->gap[ret->nr_gap - 1]) ||
+			!get_back(obj, &ret->gap[ret->nr_gap - 1]))
 			return "gaps";
 		last = end;
 	}

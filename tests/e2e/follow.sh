@@ -95,6 +95,51 @@ restored() { # WAY: from the state that the first one has saved
 		goes_on
 }
 
+# A disk that can hold snapshots; the VMM makes it.
+make_disk() {
+	: >"$T/disk"
+	qmp 1 blockdev-add "{\"driver\": \"file\", \"node-name\": \"raw\", \"filename\": \"$T/disk\"}" &&
+		qmp 1 blockdev-create '{"job-id": "make", "options": {"driver": "qcow2", "file": "raw", "size": 67108864}}' &&
+		wait_for 60 sh -c "python3 $SRC/tests/e2e/qmp.py $mon.1 query-jobs {} | grep -q concluded" &&
+		qmp 1 job-dismiss '{"id": "make"}' &&
+		qmp 1 blockdev-add '{"driver": "qcow2", "node-name": "disk", "file": "raw"}'
+}
+
+# loadvm of a VMM that runs on. Restoring is no new part, and stopping it alone is no restore.
+set_back() { # OPTION...
+	set -- "$name" "$@"
+	end_guest
+	rm -rf "$T"/serial.* "$T/f.uniscope" "$T/out"
+	image=$(image demo)
+	start_vmm 1 && make_disk && wait_for 120 grep -q '^lab: running' "$T/serial.1" || return 1
+	"$U" record "$@" -d 0 --method bpf -o "$T/f.uniscope" >"$T/out" 2>&1 &
+	run=$!
+	wait_for 60 test -s "$T/f.uniscope/guest-0/samples-vcpu0" || return 1
+	qmp 1 human-monitor-command '{"command-line": "savevm a"}'
+	qmp 1 stop && sleep 3 && qmp 1 cont
+	sleep 5 # uniscope looks once a second: the snapshot must be older than two looks
+	before=$(python3 -c 'import time; print(time.monotonic_ns())')
+	qmp 1 human-monitor-command '{"command-line": "loadvm a"}'
+	after=$(python3 -c 'import time; print(time.monotonic_ns())')
+	wait_for 60 grep 'a snapshot was restored: the guest.s clock went back by' "$T/out"
+	kill -INT $run
+	wait $run || {
+		cat "$T/out"
+		return 1
+	}
+	"$U" report "$T/f.uniscope" >"$T/report" 2>&1
+	report_has '^gap  *between .* s after the begin: a snapshot was restored, which set the guest.s clock back by ' &&
+		! grep '^part' "$T/report" || return 1
+	python3 - "$T/f.uniscope/session.json" "$before" "$after" "$guest" <<-'END'
+		import json, sys
+		before, after, pid = map(int, sys.argv[2:])
+		guest, = json.load(open(sys.argv[1]))['guests']
+		print(guest['gaps'], before, after)
+		gap, = guest['gaps']
+		sys.exit(not (gap['begin_ns'] <= after and before <= gap['end_ns'] and gap['pid'] == pid and 1e9 < gap['clock_back_ns'] < 60e9))
+	END
+}
+
 upgraded() { # WAY: moved, running, to a VMM that is another file
 	first && follow "$1" || return 1
 	old=$guest
@@ -272,7 +317,11 @@ for move in $(by_default 'restarted,bpf restored,pause upgraded,bpf' "$moves"); 
 	check "$move" "${move%,*}" "${move#*,}"
 done
 case $ways in
-*bpf*) check 'another way' another_way ;;
+*bpf*)
+	check 'another way' another_way
+	check 'loadvm within one VMM' set_back --follow
+	check 'the same without --follow' set_back
+	;;
 *) skip 'another way' "$no_bpf" ;;
 esac
 check 'the next one cannot be reached, which is said' out_of_reach

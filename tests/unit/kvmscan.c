@@ -14,6 +14,7 @@
 
 #define UNI_BPF_PORT "../support/bpf_port.h"
 #include "backend/kvm/bpf/iter.bpf.h"
+#include "backend/kvm/bpf/clocks.h"
 #include "backend/kvm/bpf/scan.h"
 
 struct world {
@@ -278,6 +279,94 @@ static void test_refusals(void **state)
 	free(w);
 }
 
+#define SECOND 1000000000ull
+
+/* KVM's number for the guest's clock, where this kernel has it. */
+static void test_clock_offset(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	(void)state;
+	make(w);
+	w->kvm.arch.kvmclock_offset = -77;
+	emit_vm(NULL, &w->kvm);
+	assert_int_equal(parse(w), 0);
+	assert_int_equal(w->scan.clock_offset, (uint64_t)-77);
+	make(w);
+	w->kvm.arch.kvmclock_offset = -77;
+	bpf_absent[1] = "kvmclock_offset";
+	emit_vm(NULL, &w->kvm);
+	assert_int_equal(parse(w), 0);
+	assert_int_equal(w->scan.clock_offset, 0);
+	free(w);
+}
+
+/* One look, in seconds: the offset from a base, how many samples more. */
+static bool look_at(struct uni_kvm_clock *c, double now, double offset, uint64_t more, bool halted,
+	struct uni_stream_back *ret)
+{
+	const struct uni_kvm_clock_look look = { .offset = (uint64_t)(int64_t)(offset * SECOND),
+		.samples = c->samples + more,
+		.halted = halted,
+		.now_ns = (uint64_t)(now * SECOND) };
+
+	return uni_kvm_clock_look(c, &look, ret);
+}
+
+/* A guest that runs, by its samples, or that sleeps in KVM_RUN. */
+static void restored_one(uint64_t samples, bool halted)
+{
+	struct uni_kvm_clock c = { 0 };
+	struct uni_stream_back b = { 0 };
+
+	assert_false(look_at(&c, 100, -5, samples, halted, &b));
+	for (int i = 1; i < 8; i++)
+		assert_false(look_at(&c, 100 + i, -5, samples, halted, &b));
+	/* At 107.5, the snapshot of 101.5 was restored. */
+	assert_true(look_at(&c, 108, -11, samples, halted, &b));
+	assert_int_equal(b.begin_ns, 107 * SECOND);
+	assert_int_equal(b.end_ns, 108 * SECOND);
+	assert_int_equal(b.back_ns, 6 * SECOND);
+	assert_false(look_at(&c, 109, -11, samples, halted, &b));
+	assert_false(look_at(&c, 110, -10, samples, halted, &b)); /* forward */
+	assert_false(look_at(&c, 111, -10.05, samples, halted, &b));
+	/* A kernel that does not tell. */
+	c.ran_ns = 111 * SECOND;
+	assert_false(look_at(&c, 112, 0, samples, halted, &b));
+}
+
+/* Paused from 103.5 on, and it goes on at 107.5: it lost these 4 s, in which it did not run. */
+static void paused_one(uint64_t samples, bool halted)
+{
+	struct uni_kvm_clock c = { 0 };
+	struct uni_stream_back b = { 0 };
+
+	for (int i = 0; i < 4; i++)
+		assert_false(look_at(&c, 100 + i, -5, samples, halted, &b));
+	assert_false(look_at(&c, 104, -5, samples / 2, false, &b));
+	for (int i = 5; i < 8; i++)
+		assert_false(look_at(&c, 100 + i, -5, 0, false, &b));
+	assert_false(look_at(&c, 108, -9, samples, halted, &b));
+	for (int i = 9; i < 20; i++)
+		assert_false(look_at(&c, 100 + i, -9, samples, halted, &b));
+	/* Many short ones. */
+	for (int i = 20; i < 30; i++)
+		assert_false(look_at(&c, 100 + i, -9 - 0.9 * (i - 19), samples, halted, &b));
+	/* Paused, and then a snapshot from before is restored in the pause. */
+	assert_false(look_at(&c, 131, -18, 0, false, &b));
+	assert_true(look_at(&c, 132, -28, 0, halted, &b));
+	assert_int_equal(b.back_ns, 10 * SECOND);
+}
+
+static void test_set_back(void **state)
+{
+	(void)state;
+	restored_one(50, false);
+	restored_one(0, true);
+	paused_one(50, false);
+	paused_one(0, true);
+}
+
 /* Whatever comes out of the kernel, nothing is read beyond it. */
 static void test_damage(void **state)
 {
@@ -336,6 +425,8 @@ int main(void)
 		cmocka_unit_test(test_vcpus),
 		cmocka_unit_test(test_namespaces),
 		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_clock_offset),
+		cmocka_unit_test(test_set_back),
 		cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_files),
 	};

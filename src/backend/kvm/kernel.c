@@ -356,6 +356,11 @@ static int kernel_stop(struct uni_kvm_kernel *k)
 	return 0;
 }
 
+static bool kernel_back(struct uni_kvm_kernel *k, struct uni_stream_back *ret)
+{
+	return k->stream != NULL && uni_kvm_stream_back(k->stream, ret);
+}
+
 const struct uni_kvm_kernel_ops *uni_kvm_kernel_ops(struct uni_err *err)
 {
 	static const struct uni_kvm_kernel_ops ops = {
@@ -374,6 +379,7 @@ const struct uni_kvm_kernel_ops *uni_kvm_kernel_ops(struct uni_err *err)
 		.stats = kernel_stats,
 		.times = kernel_times,
 		.stop = kernel_stop,
+		.back = kernel_back,
 	};
 
 	return &ops;

@@ -56,6 +56,7 @@ struct uni_kvm_kernel_ops {
 	void (*stats)(const struct uni_kvm_kernel *k, struct uni_stream_stats *ret);
 	int (*times)(struct uni_kvm_kernel *k, uint32_t vcpu, struct uni_vcpu_times *ret);
 	int (*stop)(struct uni_kvm_kernel *k);
+	bool (*back)(struct uni_kvm_kernel *k, struct uni_stream_back *ret);
 };
 
 /* NULL: this build has no kernel side; err says why. */

@@ -326,6 +326,13 @@ static int kvm_stream_stop(struct uni_target *t)
 	return k->kernel != NULL ? k->side->stop(k->kernel) : 0;
 }
 
+static bool kvm_stream_back(struct uni_target *t, struct uni_stream_back *ret)
+{
+	struct uni_kvm *k = (struct uni_kvm *)t;
+
+	return k->kernel != NULL && k->side->back(k->kernel, ret);
+}
+
 static int kvm_on_cpu(struct uni_target *t, uint32_t vcpu, uint64_t *ret)
 {
 	const struct uni_kvm *k = (struct uni_kvm *)t;
@@ -434,6 +441,7 @@ const struct uni_target_ops uni_target_kvm = {
 	.stream_stats = kvm_stream_stats,
 	.stream_times = kvm_stream_times,
 	.stream_stop = kvm_stream_stop,
+	.stream_back = kvm_stream_back,
 	.write_text = uni_kvm_write_text,
 	.detach = kvm_detach,
 };

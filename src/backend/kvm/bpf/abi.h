@@ -184,6 +184,7 @@ enum uni_bpf_item_kind { UNI_BPF_ITEM_VM = 1, UNI_BPF_ITEM_SLOT, UNI_BPF_ITEM_VC
 
 struct uni_bpf_item_vm {
 	u64 generation;
+	u64 clock_offset; /* KVM adds it to the host's clock for the guest's; 0: not known */
 	u32 online, tgid;
 	u32 vm_type;
 	u8 has_private, has_protected; /* its memory, its registers */

@@ -118,6 +118,8 @@ UNI_APART void emit_vm(struct seq_file *seq, const struct kvm *kvm)
 	UNI_CORE(item.vm.generation, ms, generation);
 	UNI_CORE(item.vm.online, kvm, online_vcpus.counter);
 	UNI_CORE(item.vm.tgid, kvm, userspace_pid);
+	if (UNI_HAS(kvm->arch.kvmclock_offset))
+		UNI_CORE(item.vm.clock_offset, kvm, arch.kvmclock_offset);
 	if (UNI_HAS(kvm->arch.vm_type)) {
 		u8 type = 0;
 

@@ -140,6 +140,7 @@ typedef struct {
 } atomic_t;
 
 struct kvm_arch {
+	long long kvmclock_offset;
 	u8 vm_type;
 	_Bool has_private_mem;
 	_Bool has_protected_state;

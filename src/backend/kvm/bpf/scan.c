@@ -90,6 +90,7 @@ static void add_vm(struct uni_kvm_scan *ret, const struct uni_bpf_item *item)
 	}
 	ret->kvm = item->kvm;
 	ret->generation = item->vm.generation;
+	ret->clock_offset = item->vm.clock_offset;
 	ret->online = item->vm.online;
 	ret->tgid = item->vm.tgid;
 	ret->vm_type = item->vm.vm_type;

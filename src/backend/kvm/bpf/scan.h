@@ -11,7 +11,7 @@
 #include "backend/target.h"
 
 struct uni_kvm_scan {
-	uint64_t kvm, generation;
+	uint64_t kvm, generation, clock_offset;
 	uint32_t online, tgid, vm_type;
 	bool private_memory, protected_regs;
 	bool several; /* more than one VM */

@@ -11,7 +11,40 @@
 #include "base/clock.h"
 #include "backend/kvm/bpf/exits.h"
 
-#define LOOK_NS (2 * UNI_NSEC_PER_SEC) /* vCPUs that have never run are not announced */
+#define LOOK_NS UNI_NSEC_PER_SEC /* vCPUs that have never run, and clocks, are not announced */
+
+static void look_at_clock(struct uni_kvm_stream *s)
+{
+	struct uni_kvm_clock_look look = { .offset = s->scan.clock_offset, .now_ns = uni_now_ns() };
+
+	for (uint32_t i = 0; i < s->nr_vcpus; i++) {
+		const struct uni_bpf_vcpu *m = &s->bpf->vcpu[s->vcpu[i].index];
+
+		look.samples += m->samples[UNI_BPF_GUEST] + m->samples[UNI_BPF_KVM];
+		look.halted |= m->out_clock != 0 && m->out_state == UNI_BPF_HALTED;
+	}
+	if (s->nr_back < UNI_KVM_BACKS &&
+		uni_kvm_clock_look(&s->clock, &look, &s->back[s->nr_back]))
+		s->nr_back++;
+}
+
+static int look_at_guest(struct uni_kvm_stream *s, struct uni_err *err)
+{
+	int rc = uni_kvm_scan(s->bpf, s->pid, &s->scan, err);
+
+	if (rc == 0)
+		look_at_clock(s);
+	return rc;
+}
+
+bool uni_kvm_stream_back(struct uni_kvm_stream *s, struct uni_stream_back *ret)
+{
+	if (s->nr_back == 0)
+		return false;
+	*ret = s->back[0];
+	memmove(s->back, s->back + 1, --s->nr_back * sizeof(s->back[0]));
+	return true;
+}
 
 static int copy_functions(struct uni_kvm_stream *s, const struct uni_unwind_hints *h)
 {
@@ -61,7 +94,7 @@ static int start_counting(
 
 	uni_kvm_bpf_cost(s->bpf, &s->cost0_ns, &s->cost0_runs);
 	s->start_ns = s->looked_ns = uni_now_ns();
-	rc = uni_kvm_scan(s->bpf, s->pid, &s->scan, err);
+	rc = look_at_guest(s, err);
 	if (rc != 0)
 		return rc;
 	tell_guest(s, opts);
@@ -112,7 +145,7 @@ static void look_for_plugged(struct uni_kvm_stream *s)
 	if (!s->running || (now - s->looked_ns < LOOK_NS && !s->bpf->guest[s->guest].changed))
 		return;
 	s->looked_ns = now;
-	if (uni_kvm_scan(s->bpf, s->pid, &s->scan, NULL) == 0)
+	if (look_at_guest(s, NULL) == 0)
 		(void)uni_kvm_stream_follow(s, NULL);
 }
 
@@ -137,7 +170,7 @@ void uni_kvm_stream_stop(struct uni_kvm_stream *s)
 	if (!s->running)
 		return;
 	uni_kvm_exits_stop(s);
-	s->gone = uni_kvm_scan(s->bpf, s->pid, &s->scan, NULL) != 0;
+	s->gone = look_at_guest(s, NULL) != 0;
 	uni_kvm_stream_close_times(s);
 	for (uint32_t i = 0; i < s->nr_vcpus; i++)
 		uni_kvm_stream_leave(s, &s->vcpu[i]);

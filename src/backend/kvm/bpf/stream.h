@@ -8,6 +8,7 @@
 
 #include "base/vec.h"
 #include "backend/kvm/bpf/object.h"
+#include "backend/kvm/bpf/clocks.h"
 #include "backend/kvm/bpf/scan.h"
 #include "backend/kvm/bpf/text.h"
 #include "backend/target.h"
@@ -48,6 +49,8 @@ struct uni_kvm_chain {
 	uint64_t seen[UNI_BPF_STATES]; /* counts that were delivered */
 };
 
+#define UNI_KVM_BACKS 4 /* one for each look at the vCPUs, and they are taken more often */
+
 struct uni_kvm_stream {
 	struct uni_kvm_bpf *bpf; /* borrowed */
 	int pid, guest;
@@ -72,6 +75,9 @@ struct uni_kvm_stream {
 	uint64_t seen_ns;
 	uint32_t seen_for;
 	bool seen_ok;
+	struct uni_kvm_clock clock;
+	struct uni_stream_back back[UNI_KVM_BACKS]; /* not taken yet */
+	uint32_t nr_back;
 	uint64_t delivered, cost0_ns, cost0_runs, runs0;
 	uint8_t flags[UNI_BPF_FRAMES];
 	struct uni_kvm_exits *exits;		 /* NULL: not wanted */
@@ -110,6 +116,8 @@ void uni_kvm_stream_stats(const struct uni_kvm_stream *s, struct uni_stream_stat
 int uni_kvm_stream_times(struct uni_kvm_stream *s, uint32_t vcpu, struct uni_vcpu_times *ret);
 /* Stops sampling; the rest can still be read. Idempotent. */
 void uni_kvm_stream_stop(struct uni_kvm_stream *s);
+/* The next time that the guest's clock was set back; false: there is none. */
+bool uni_kvm_stream_back(struct uni_kvm_stream *s, struct uni_stream_back *ret);
 void uni_kvm_stream_destroy(struct uni_kvm_stream *s); /* NULL-safe */
 
 /* maps.c */
