@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/given_twice.h"
 #include "base/checked.h"
 #include "profile/copy.h"
 
@@ -166,6 +167,8 @@ int uni_diffing_open(
 			err, UNI_EUSAGE, "--per call compares times: not with --of %s", of->name);
 	if (rc == 0)
 		rc = check_per(args, &per, err);
+	for (int s = 0; rc == 0 && s < UNI_SIDES; s++)
+		rc = uni_given_twice(args->side[s].path, args->side[s].nr, err);
 	if (rc != 0)
 		return rc;
 	x.d = uni_diff_create(nr);

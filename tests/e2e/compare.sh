@@ -43,7 +43,12 @@ check 'with --all everything is' gives 0 'total  main$' --all old same
 check 'the sides may be exchanged' gives 4 'leaf takes 50.0 %' new old
 check 'few samples cannot tell, and it says how many would' gives 3 '^cannot tell: .*about [0-9,]* samples of each side' short short
 check 'samples without times: it says that they count as independent' gives 0 'taken as independent' old same
-check 'three runs of each side are compared as runs' gives 0 'after .*, 3 runs' old same old -- old same same
+folded alike 2995 5010 1995
+check 'three runs of each side are compared as runs' gives 0 'after .*, 3 runs' old same alike -- alike same old
+check 'one file three times is one run' gives 2 'old is given twice on one side' old old old -- same
+check 'by another name as well' sh -c 'ln -s old link; ln old hard; for name in link hard ./old; do
+	"$1" diff same -- old $name 2>err; [ $? -eq 2 ] && grep -q "old and $name are the same recording" err || exit 1; done' sh "$U"
+check 'on both sides it may be' gives 0 '^the same' old -- old
 check 'two are not' sh -c '"$1" diff old same -- old same | grep -q "taken as independent"' sh "$U"
 # The program is in a or in b for half a second, ten times; only its times tell that these are ten and not 5,000.
 phases() { # NAME PHASES [joined]
@@ -98,6 +103,8 @@ check 'an import is the same as its file' sh -c '"$1" import old -o old.uniscope
 	"$1" diff --all --json old new >b.json; sed -i "/\"old/d" a.json b.json; cmp a.json b.json' sh "$U"
 
 "$MKSESSION" "$T/s.uniscope" 3000 2 || exit 1
+cp -r s.uniscope copy.uniscope
+check 'nor is a copy of a session another run' gives 2 's.uniscope and copy.uniscope are the same recording' s.uniscope copy.uniscope -- s.uniscope
 check 'a session is compared by blocks of time' gives 0 ', 128 blocks of time' s.uniscope s.uniscope
 check 'by wall time, idle and stolen time are functions' gives 0 'self   \[stolen\]' --of wall --all s.uniscope s.uniscope
 check 'VM exits can be compared' gives 0 '299 exits' --of exits s.uniscope s.uniscope
@@ -216,7 +223,7 @@ check '--per run needs several' gives 2 'at least 3 recordings of each side' --p
 check 'VM exits as work: as many times as there are' gives 3 "111,000 times 'exit io\*'" --per 'exit io*' s.uniscope s.uniscope
 check 'no such exit is status 1' gives 1 "has no VM exit 'nothing'" --per 'exit nothing' s.uniscope s.uniscope
 check 'work is of four kinds' gives 2 "it is 'run', 'call' " --per requests s.uniscope s.uniscope
-check 'folded stacks have no rate' gives 1 'rate of samples' --per run old old old -- new new new
+check 'folded stacks have no rate' gives 1 'rate of samples' --per run old same alike -- alike same old
 for condition in 'function a +2' 'function a 2pp' 'function +2pp' 'function a+2pp' 'a +2pp' 'function a +-2pp' 'function a +nanpp' ''; do
 	check "the form of a condition is said for '$condition'" gives 2 "a condition is 'function GLOB" --fail-if "$condition" old new
 done
