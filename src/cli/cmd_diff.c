@@ -272,7 +272,14 @@ static int draw_diff(const struct uni_diffing *x, const int8_t *sure, struct uni
 	if (uni_strbuf_failed(&before) || uni_strbuf_failed(&after) ||
 		uni_strbuf_failed(&verdict) || uni_strbuf_failed(&title))
 		return uni_err_nomem(err);
-	d = (struct uni_page_diff){ before.s, after.s, verdict.s, sure };
+	d = (struct uni_page_diff){ .before = before.s,
+		.after = after.s,
+		.before_file = x->show.side[UNI_BEFORE].path,
+		.after_file = x->show.side[UNI_AFTER].path,
+		.nr_before = x->show.side[UNI_BEFORE].nr,
+		.nr_after = x->show.side[UNI_AFTER].nr,
+		.verdict = verdict.s,
+		.sure = sure };
 	return ends_in(o.output, ".html") ? uni_page_compared(x->tree, &d, title.s, o.output, err)
 					  : draw_svg(x, &d, err);
 }

@@ -115,6 +115,15 @@ static void describe_calls(struct uni_json *j, const struct uni_part_calls *c)
 	uni_json_object_end(j);
 }
 
+static void put_strings(struct uni_json *j, const char *key, const char *const *string, size_t nr)
+{
+	uni_json_key(j, key);
+	uni_json_array(j);
+	for (size_t i = 0; i < nr; i++)
+		uni_json_str(j, string[i]);
+	uni_json_array_end(j);
+}
+
 static void describe_diff(struct uni_json *j, const struct page *p)
 {
 	const struct uni_page_diff *d = p->in->diff;
@@ -123,6 +132,8 @@ static void describe_diff(struct uni_json *j, const struct page *p)
 	uni_json_object(j);
 	uni_json_kv(str, j, "before", d->before);
 	uni_json_kv(str, j, "after", d->after);
+	put_strings(j, "before_files", d->before_file, d->nr_before);
+	put_strings(j, "after_files", d->after_file, d->nr_after);
 	uni_json_kv(str, j, "verdict", d->verdict);
 	uni_json_key(j, "sure");
 	uni_json_array(j);

@@ -32,6 +32,8 @@ struct uni_page_calls;
 /* A profile with two columns that was compared (diff/compare.h). */
 struct uni_page_diff {
 	const char *before, *after; /* names of the sides */
+	const char *const *before_file, *const *after_file;
+	size_t nr_before, nr_after; /* of these */
 	const char *verdict;
 	const int8_t *sure; /* by frame: it is known that the function takes more (1), less (-1) */
 };

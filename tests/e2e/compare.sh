@@ -131,6 +131,18 @@ check 'the tree marks functions that changed' gives 4 ' -5.00 .* b [*]$' --tree 
 check 'and no other' sh -c 'grep -q " a [*]$" out && ! grep -q " c [*]$\| main [*]$" out'
 check 'a flame graph is drawn' gives 4 '^larger share' -o d.svg old new
 check 'it names both sides, and the verdict' sh -c 'grep -q "new, compared with old: orange takes more, blue less<" d.svg && grep -q "larger share: a takes 34.0 %" d.svg'
+long=$(printf '%090d' 0)
+cp old "$long" && cp new "new$long"
+fits() {
+	"$U" diff -o long.svg "$long" "new$long" >no
+	python3 - long.svg <<'P'
+import re, sys
+size, text = re.search(r'<text id="title"[^>]* font-size="([\d.]+)">(.*?)</text>', open(sys.argv[1]).read()).groups()
+print(size, text)
+assert len(text) > 200 and 6 <= float(size) and len(text) * float(size) * 0.59 <= 1180.1
+P
+}
+check 'long names are smaller, and fit' fits
 check 'its cards have both shares' grep -q '<title>a (3,400 samples, 34.00%; before 30.00%; the function changed)' d.svg
 check 'only functions that changed have a colour' python3 - d.svg <<'P'
 import re, sys

@@ -10,6 +10,8 @@ def check(b, T, page):
     b.open(f"file://{T}/compared.html")
     same(text(b, ".verdict"), (T / "compared.txt").read_text().splitlines()[0], "compared: the verdict is that of diff")
     same(text(b, "header h1"), f"{T}/half.folded, compared with {T}/whole.folded", "compared: both sides have their names")
+    shown = f"[...document.querySelectorAll('.sides b')].map(e => [e.textContent, e.title, e.scrollWidth <= e.clientWidth + 1 && getComputedStyle(e).textOverflow])"
+    same(b.run(shown), [[f"{T}/{name}.folded", f"{T}/{name}.folded", "clip"] for name in ("whole", "half")], "compared: the names of both sides are shown whole")
     x, y, w, h = page.rect(b, "main canvas")
     pixel = f"(c => (px => [...c.getContext('2d').getImageData(Math.round(px), 2 + 2 * 18 + 9, 1, 1).data].slice(0, 3)))(document.querySelector('main canvas'))"
     same(b.run(widths), [["a", 1990], ["all", 5500], ["b", 2300], ["gone", 200], ["same", 1010]], "compared: as wide as the larger share")

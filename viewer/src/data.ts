@@ -19,7 +19,7 @@ export interface RecordedGuest {
     duration_ns: number; vcpus?: Record<string, number>[];
 }
 // Two sides that were compared. sure: by frame of the samples, whether its function is known to take more (1) or less (-1).
-export interface DiffHead { before: string; after: string; verdict: string; sure: number[] }
+export interface DiffHead { before: string; after: string; before_files: string[]; after_files: string[]; verdict: string; sure: number[] }
 // A function with the samples at each instruction: `uniscope annotate --json`, and its jumps drawn.
 export interface CodeInsn { address: string; text: string; kind: string; self: number; below: number; line?: number; target?: string; callee?: string }
 export interface CodeHead {

@@ -132,6 +132,7 @@ class Page {
                 this.found, this.search, button('◐', 'Dark or light', () => this.dark()), button('?', 'Keys (?)', () => this.help.toggle())),
             this.doubtful(),
             head.diff !== undefined && h('p', { class: 'verdict', text: head.diff.verdict }),
+            head.diff !== undefined && h('p', { class: 'sides' }, ...this.side('before', head.diff.before, head.diff.before_files), ...this.side('after', head.diff.after, head.diff.after_files)),
             h('section', { class: 'top', label: 'What is shown' }, h('div', { class: 'tools' }, this.filters, h('span', { class: 'grow' }), this.more),
                 app.model.sources.some((s) => s.timed) && this.overview.canvas),
             h('div', { class: 'body' }, this.main, this.card.root), this.tip.root, this.help.root);
@@ -161,6 +162,11 @@ class Page {
             this.go(app.state.view, false);
             app.tell('data');
         }, { signal: this.gone });
+    }
+
+    // The heading has no room for the names of both sides.
+    private side(which: string, name: string, files: string[]): HTMLElement[] {
+        return [h('span', { class: 'dim', text: which }), h('b', { text: name, title: files.join('\n') })];
     }
 
     go(id: string, save = true): void {

@@ -264,14 +264,27 @@ static void put_line(struct uni_svg *g, const char *id, const char *where, doubl
 	uni_sink_puts(g->out, "</text>\n");
 }
 
+#define LINE_SIZE_MIN 6.0
+
+/* A long line, such as the names of two sides, is made smaller: its ends would lie outside. */
+static void put_heading(struct uni_svg *g, const char *id, double y, double size, const char *text)
+{
+	double wide = (double)strlen(text) * uni_max(size, g->fontsize) * g->fontwidth;
+	double room = g->width - 2.0 * UNI_SVG_XPAD;
+
+	if (!g->compat && wide > room)
+		size = uni_max(uni_max(size, g->fontsize) * room / wide, LINE_SIZE_MIN);
+	put_line(g, id, "x=\"50%\"", y, size, text);
+}
+
 /* Controls stay hidden until the script, if it runs at all, shows them. */
 static void put_chrome(struct uni_svg *g)
 {
 	double foot = g->image_height - g->bottom_pad / 2.0;
 
-	put_line(g, "title", "x=\"50%\"", g->fontsize * 2.0, g->fontsize + 5.0, g->title);
+	put_heading(g, "title", g->fontsize * 2.0, g->fontsize + 5.0, g->title);
 	if (g->subtitle != NULL)
-		put_line(g, "subtitle", "x=\"50%\"", g->fontsize * 4.0, 0.0, g->subtitle);
+		put_heading(g, "subtitle", g->fontsize * 4.0, 0.0, g->subtitle);
 	put_line(g, "details", "x=\"10\"", foot, 0.0, " ");
 	put_line(g, "matched", "x=\"100%\" dx=\"-10\"", foot, 0.0, " ");
 	put_line(g, "unzoom", "x=\"10\" class=\"hide\"", g->fontsize * 2.0, 0.0, "Reset Zoom");
