@@ -186,30 +186,58 @@ void uni_code_sum_lines(struct uni_code *c)
 	}
 }
 
-size_t uni_code_find(
-	const struct uni_image *img, const char *name, const struct uni_symbol **ret, size_t max)
+/* In the source, or as the linker has it. */
+static bool is_called(const char *linked, const char *name)
 {
-	uint64_t addr, size;
-	size_t nr = 0;
 	char plain[512];
+
+	return strcmp(linked, name) == 0 ||
+	       (uni_demangle(linked, plain, sizeof(plain)) && strcmp(plain, name) == 0);
+}
+
+/* Is it a part or a clone of that function, "name.constprop.0"? */
+static bool is_part_of(const char *linked, const char *name)
+{
+	size_t len = strlen(linked), source = uni_demangle_source_len(linked, len);
+	char own[512];
+
+	if (source == len || source >= sizeof(own))
+		return false;
+	memcpy(own, linked, source);
+	own[source] = '\0';
+	return is_called(own, name);
+}
+
+static size_t find_all(const struct uni_image *img, const char *name,
+	bool (*fits)(const char *linked, const char *name), const struct uni_symbol **ret,
+	size_t max)
+{
+	size_t nr = 0;
 
 	for (size_t i = 0; i < uni_image_nr_symbols(img); i++) {
 		const struct uni_symbol *s = uni_image_symbol(img, i);
-		const char *linked = uni_image_sym_name(img, s);
 
-		if (strcmp(linked, name) != 0 &&
-			(!uni_demangle(linked, plain, sizeof(plain)) || strcmp(plain, name) != 0))
+		if (!fits(uni_image_sym_name(img, s), name))
 			continue;
 		if (nr < max)
 			ret[nr] = s;
 		nr++;
 	}
+	return nr;
+}
+
+size_t uni_code_find(
+	const struct uni_image *img, const char *name, const struct uni_symbol **ret, size_t max)
+{
+	uint64_t addr, size;
+	size_t nr = find_all(img, name, is_called, ret, max);
+
 	/* An alias. */
 	if (nr == 0 && max != 0 && uni_image_find(img, name, &addr, &size) == 0) {
 		ret[0] = uni_image_lookup(img, addr);
 		nr = ret[0] != NULL && ret[0]->addr == addr;
 	}
-	return nr;
+	return nr != 0 ? nr : find_all(img, name, is_part_of, ret, max);
 }
 
 int uni_code_choose(const struct uni_image *img, const char *name, uint64_t bias,

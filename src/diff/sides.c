@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/strtab.h"
 #include "base/vec.h"
+#include "obj/demangle.h"
 
 #define UNKNOWN "[unknown]"
 
@@ -88,21 +89,6 @@ void uni_diff_destroy(struct uni_diff_sides *d)
 	free(d);
 }
 
-/* Length of the name without what compilers append to the parts and clones of a function. */
-static size_t source_name_len(const char *name, size_t len)
-{
-	static const char *const suffix[] = { ".part.", ".isra.", ".constprop.", ".cold",
-		".lto_priv.", ".llvm." };
-
-	for (size_t i = 0; i < uni_array_len(suffix); i++) {
-		const char *at = memmem(name, len, suffix[i], strlen(suffix[i]));
-
-		if (at != NULL && at != name)
-			len = (size_t)(at - name);
-	}
-	return len;
-}
-
 /* All functions have cells in all blocks. */
 static bool side_grow(struct side *s, size_t nr_functions)
 {
@@ -128,7 +114,7 @@ static const char *function_name(const struct uni_profile *p, uint32_t frame, si
 				   ? UNKNOWN
 				   : uni_profile_str(p, f->plain != 0 ? f->plain : f->name);
 
-	*len_ret = source_name_len(name, strlen(name));
+	*len_ret = uni_demangle_source_len(name, strlen(name));
 	return name;
 }
 

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/text.h"
 
 #define CALLS_MAX 65536u
@@ -144,4 +145,18 @@ bool uni_demangle(const char *name, char *ret, size_t cap)
 bool uni_demangle_scope(const char *name, char *ret, size_t cap)
 {
 	return demangle_with(name, DMGL_PARAMS, ret, cap);
+}
+
+size_t uni_demangle_source_len(const char *name, size_t len)
+{
+	static const char *const suffix[] = { ".part.", ".isra.", ".constprop.", ".cold",
+		".lto_priv.", ".llvm." };
+
+	for (size_t i = 0; i < uni_array_len(suffix); i++) {
+		const char *at = memmem(name, len, suffix[i], strlen(suffix[i]));
+
+		if (at != NULL && at != name)
+			len = (size_t)(at - name);
+	}
+	return len;
 }

@@ -14,6 +14,9 @@
 bool uni_demangle(const char *name, char *ret, size_t cap);
 /* As it stands in front of a class of that function: with its parameters. */
 bool uni_demangle_scope(const char *name, char *ret, size_t cap);
+/* Length of the name without what compilers append to the parts and clones of a function:
+ * ".constprop.0", ".cold". */
+size_t uni_demangle_source_len(const char *name, size_t len);
 /*
  * Is this linker's name that of an OCaml function without a name (camlMain.fun_787)? Only a line of
  * the source tells a reader which one it is.

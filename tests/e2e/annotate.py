@@ -118,12 +118,17 @@ def main():
     for n in "ab":
         with open(n + ".c", "w", encoding="utf-8") as f:
             f.write("__attribute__((noinline, used)) static int twin(int x) { return x + %d; }\nint %s(int x) { return twin(x); }\n" % (ord(n), n))
+    with open("a.c", "a", encoding="utf-8") as f:
+        clone = "lone.constprop.0"
+        f.write('__asm__(".type %s, @function\\n%s: ret\\n.size %s, . - %s");\n' % (clone, clone, clone, clone))
     subprocess.run(["gcc", "-O1", "-nostdlib", "-static", "-Wl,--build-id=sha1,-e,a", "a.c", "b.c", "-o", "image"], check=True)
     session["guests"][0]["images"][0]["id"] = re.search(r"Build ID: (\w+)", subprocess.check_output(["readelf", "-n", "image"], text=True)).group(1)
     with open("t.uniscope/session.json", "w", encoding="utf-8") as f:
         json.dump(session, f)
     twins = re.findall(r"^0*(\w+) t twin$", subprocess.check_output(["nm", "image"], text=True), re.M)
     refused(2, "2 functions are called twin: give an address (%s)" % ", ".join("0x" + a for a in sorted(twins)), "two functions of one name", "t.uniscope", "twin")
+    got = run("annotate", "--json", "t.uniscope", "lone")
+    ok(got[0] == 0 and json.loads(got[1])["function"] == clone, "a function of which only a clone is there", got)
 
     # Sources that clang put into the debug data: the file is gone, or has another text by now; --source goes first.
     if shutil.which("clang"):

@@ -134,6 +134,10 @@ def documents():
     below = output("report", "--json", "--top", "1", "old")["children"][0]["handle"]
     yield "view", "under", output("report", "--json", "--top", "2", "--under", below, "old")
     yield "view", "focus", output("report", "--json", "--focus", "a", "old")
+    with open("clone", "w", encoding="utf-8") as f:
+        f.write("main;a.constprop.0 3000\nmain;b 5000\n")
+    yield "view", "focus on a clone", output("report", "--json", "--focus", "a", "clone")
+    yield "profile", "a part", output("report", "--json", "--to", "0.0001", "--vcpu", "0", "s.uniscope")
     yield "exits", "s.uniscope", output("report", "--exits", "--json", "s.uniscope")
     yield "doctor", "this host", output("doctor", "--json")
     shutil.copy("/bin/sleep", "qemu-system-x86_64")

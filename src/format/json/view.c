@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/vec.h"
 #include "format/json/frame.h"
+#include "obj/demangle.h"
 #include "profile/focus.h"
 
 struct viewer {
@@ -187,6 +188,17 @@ static int put_view(struct viewer *v, const struct uni_profile *whole,
 	return rc;
 }
 
+/* With `parts`: is it a part or a clone of that function, such as "name.constprop.0"? */
+static bool is_named(const struct uni_profile *p, uint32_t string, const char *name, bool parts)
+{
+	const char *own = uni_profile_str(p, string);
+	size_t len = strlen(own), wanted = strlen(name);
+
+	if (parts)
+		len = uni_demangle_source_len(own, len);
+	return len == wanted && memcmp(own, name, len) == 0;
+}
+
 /* The heaviest function of that name. */
 static int find_frame(
 	const struct uni_profile *p, const char *name, uint32_t *ret, struct uni_err *err)
@@ -197,15 +209,18 @@ static int find_frame(
 
 	if (uni_profile_functions(p, &rows, &nr) != 0)
 		return uni_err_nomem(err);
-	for (size_t i = 0; i < nr; i++) {
-		const struct uni_frame *f = uni_profile_get_frame(p, rows[i].frame);
+	for (int parts = 0; parts < 2 && most < 0; parts++) {
+		for (size_t i = 0; i < nr; i++) {
+			const struct uni_frame *f = uni_profile_get_frame(p, rows[i].frame);
 
-		if (rows[i].total <= most ||
-			(strcmp(uni_profile_str(p, f->name), name) != 0 &&
-				(f->plain == 0 || strcmp(uni_profile_str(p, f->plain), name) != 0)))
-			continue;
-		most = rows[i].total;
-		*ret = rows[i].frame;
+			if (rows[i].total <= most ||
+				(!is_named(p, f->name, name, parts != 0) &&
+					(f->plain == 0 ||
+						!is_named(p, f->plain, name, parts != 0))))
+				continue;
+			most = rows[i].total;
+			*ret = rows[i].frame;
+		}
 	}
 	return most >= 0 ? 0
 			 : uni_err_set(err, UNI_ENOENT,
