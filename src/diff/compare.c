@@ -64,6 +64,13 @@ static bool is_repeated(const struct uni_diff_row *row)
 	return s->before.share == t->before.share && s->after.share == t->after.share;
 }
 
+/* A share is at most 1, and so is what it can have moved by. */
+static void limit_to_shares(struct uni_change *c)
+{
+	c->low = fmax(c->low, -1);
+	c->high = fmin(c->high, 1);
+}
+
 /* The change as a part of what a call took before. */
 static void make_relative(
 	struct uni_diff_value *v, const struct uni_blocks *before, const struct uni_blocks *after)
@@ -98,6 +105,8 @@ static void row_add(struct comparing *c, size_t function)
 		v->tested = is_change_possible(c, &v->c) && is_known(&v->c, &before, &after);
 		if (uni_diff_is_each(c->d))
 			make_relative(v, &before, &after);
+		else if (!uni_diff_has_work(c->d))
+			limit_to_shares(&v->c);
 		sum += v->c.before.share + v->c.after.share;
 		if (synthetic && col == UNI_SELF && before.sum_x == 0 && after.sum_x == 0)
 			return;
@@ -216,12 +225,9 @@ static int row_cmp(const void *a, const void *b)
 	return (x->function > y->function) - (x->function < y->function);
 }
 
-/* Relative changes: an end that the data do not limit bounds nothing. A share is at most 1. */
-static double bound_of(const struct uni_change *v, bool relative)
+static double bound_of(const struct uni_change *v)
 {
-	double bound = fmax(fabs(v->low), fabs(v->high));
-
-	return relative ? bound : fmin(bound, 1);
+	return fmax(fabs(v->low), fabs(v->high));
 }
 
 /* Standard error of a relative change. */
@@ -239,13 +245,13 @@ static void find_bound(struct comparing *c)
 	r->bound_row = r->nr;
 	if (r->has_work) {
 		/* The whole alone decides whether it is the same: functions are parts of it. */
-		r->bound = fmax(fabs(r->whole.c.low), fabs(r->whole.c.high));
+		r->bound = bound_of(&r->whole.c);
 		r->more = fmax(1.1, pow(se * SAME_SE / c->limits->tolerance, 2));
 		return;
 	}
 	for (size_t i = 0; i < r->nr; i++) {
 		const struct uni_change *v = &r->row[i].value[UNI_SELF].c;
-		double bound = bound_of(v, each);
+		double bound = bound_of(v);
 
 		if (!r->row[i].value[UNI_SELF].tested)
 			continue;

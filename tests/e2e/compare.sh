@@ -42,6 +42,13 @@ check 'nothing is listed then' sh -c '! grep -q BEFORE out'
 check 'with --all everything is' gives 0 'total  main$' --all old same
 check 'the sides may be exchanged' gives 4 'leaf takes 50.0 %' new old
 check 'few samples cannot tell, and it says how many would' gives 3 '^cannot tell: .*about [0-9,]* samples of each side' short short
+printf 'main;one 4\nmain;two 1\n' >few
+printf 'main;one 1\nmain;three 4\n' >other
+check 'no share can have moved by more than 100 points' sh -c '"$1" diff --json --all --max 0 few other | python3 -c "
+import json, sys
+ends = [e for f in json.load(sys.stdin)[\"functions\"] for c in (\"self\", \"total\") for e in f[c][\"interval\"]]
+print(ends)
+assert min(ends) == -1 and max(ends) == 1"' sh "$U"
 check 'samples without times: it says that they count as independent' gives 0 'taken as independent' old same
 folded alike 2995 5010 1995
 check 'three runs of each side are compared as runs' gives 0 'after .*, 3 runs' old same alike -- alike same old
