@@ -28,6 +28,7 @@ struct uni_annotation {
 	struct uni_code code;
 	enum uni_annotation_of of;
 	const char *image; /* path; borrowed */
+	char part[256];	   /* the part of the session, "2 s to 3.5 s only"; "" all of it */
 	uint32_t guest;
 	uint64_t bias;	    /* AVMA - SVMA */
 	bool blocks;	    /* the vCPU stops only where a block of code begins */

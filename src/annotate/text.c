@@ -36,6 +36,8 @@ static void put_head(const struct writer *w)
 		"function   %s\nimage      %s, %" PRIu64 " bytes at 0x%" PRIx64 "%s\n",
 		a->code.name, a->image, a->code.size, a->code.addr,
 		a->bias != 0 ? " (as linked)" : "");
+	if (a->part[0] != '\0')
+		uni_sink_printf(w->out, "part       %s\n", a->part);
 	if (a->of == UNI_ANNOTATE_CALLS)
 		uni_sink_printf(w->out, "calls      %" PRIu64 ", %s ns, of which %s ns self\n",
 			a->calls, total, self);

@@ -47,9 +47,10 @@ void uni_call_threads_set(const struct uni_call_threads *t, struct uni_calls_fil
 	filter->nr_thread = t->ids.nr;
 }
 
-int uni_call_part(const struct uni_part *part, const struct uni_trace_input *in, uint64_t begin_ns,
-	struct uni_calls_filter *filter, struct uni_err *err)
+int uni_call_part(const struct uni_part *part, const char *path, const struct uni_trace_input *in,
+	uint64_t begin_ns, struct uni_calls_filter *filter, struct uni_err *err)
 {
+	uint64_t end_ns;
 	int rc = uni_part_check(part, err);
 
 	if (rc != 0)
@@ -60,6 +61,10 @@ int uni_call_part(const struct uni_part *part, const struct uni_trace_input *in,
 	if (part->vcpu_given)
 		filter->cpu = uni_only(part->vcpu);
 	uni_part_window(part, begin_ns, &filter->from_ns, &filter->to_ns);
+	end_ns = uni_part_has_time(part) ? uni_trace_end_ns(in) : 0;
+	/* Between two events there are calls that have begun. */
+	if (end_ns != 0 && filter->from_ns > end_ns)
+		return uni_part_empty(part, path, "event", begin_ns, end_ns, err);
 	return 0;
 }
 

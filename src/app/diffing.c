@@ -139,6 +139,18 @@ static int add_side(struct uni_diffing *x, enum uni_side side, const struct uni_
 	return rc;
 }
 
+static int name_part(const struct uni_source_args *args, struct uni_diffing *x, struct uni_err *err)
+{
+	struct uni_record_part part;
+	char text[UNI_PART_TEXT];
+
+	if (!uni_source_part(args, &part))
+		return 0;
+	uni_part_text(text, &part);
+	x->show.part = x->part = strdup(text);
+	return x->part != NULL ? 0 : uni_err_nomem(err);
+}
+
 static bool create_tree(struct uni_diffing *x)
 {
 	x->tree = uni_profile_create();
@@ -183,6 +195,8 @@ int uni_diffing_open(
 		x.show.per = x.per = name_per(&per);
 	if (per.kind != UNI_DIFF_PER_NONE && x.per == NULL)
 		rc = uni_err_nomem(err);
+	if (rc == 0)
+		rc = name_part(&args->src, &x, err);
 	if (rc == 0 && args->tree && !create_tree(&x))
 		rc = uni_err_nomem(err);
 	for (int s = 0; rc == 0 && s < UNI_SIDES; s++)
@@ -201,5 +215,6 @@ void uni_diffing_close(struct uni_diffing *x)
 	uni_diff_destroy(x->d);
 	uni_profile_destroy(x->tree);
 	free(x->per);
+	free(x->part);
 	*x = (struct uni_diffing){ 0 };
 }

@@ -24,7 +24,7 @@ struct uni_diffing {
 	struct uni_diff_sides *d;
 	struct uni_diff_show show; /* all but r and limits */
 	struct uni_profile *tree;  /* NULL: not asked for */
-	char *per;		   /* owned: show.per */
+	char *per, *part;	   /* owned: show.per, show.part */
 	char kind;		   /* 's' samples are compared, 'c' calls; 0: not known yet */
 };
 

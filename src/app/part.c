@@ -2,8 +2,11 @@
 #include "app/part.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/checked.h"
+#include "base/text.h"
 
 #define SECONDS_MAX 1e9
 
@@ -30,6 +33,38 @@ void uni_part_window(
 	*to_ret = p->to_given
 			  ? begin_ns + uni_min(uni_max((uint64_t)(p->to * 1e9), (uint64_t)1), most)
 			  : 0;
+}
+
+int uni_part_empty(const struct uni_part *p, const char *path, const char *what, uint64_t begin_ns,
+	uint64_t last_ns, struct uni_err *err)
+{
+	double last = (double)(uni_max(last_ns, begin_ns) - begin_ns) / 1e9;
+
+	if (!p->to_given)
+		return uni_err_set(err, UNI_ENOENT,
+			"%s has no %s from %g s on: the last one is at %.4g s", path, what, p->from,
+			last);
+	return uni_err_set(err, UNI_ENOENT,
+		"%s has no %s from %g s to %g s: the last one is at %.4g s", path, what, p->from,
+		p->to, last);
+}
+
+void uni_part_text(char ret[UNI_PART_TEXT], const struct uni_record_part *p)
+{
+	char thread[UNI_PART_TEXT / 2], time[64] = "", vcpu[32] = "";
+
+	if (p->to != 0)
+		(void)snprintf(time, sizeof(time), ", %g s to %g s", p->from, p->to);
+	else if (p->from != 0)
+		(void)snprintf(time, sizeof(time), ", %g s and later", p->from);
+	if (p->vcpu.chosen)
+		(void)snprintf(vcpu, sizeof(vcpu), ", vCPU %" PRIu64, p->vcpu.nr);
+	thread[0] = '\0';
+	if (p->thread != NULL)
+		(void)uni_text_clean(thread, sizeof(thread), p->thread, strlen(p->thread));
+	(void)snprintf(ret, UNI_PART_TEXT, "%s%s%s%s only", time, vcpu,
+		p->thread != NULL ? ", threads " : "", thread);
+	memmove(ret, ret + 2, strlen(ret + 2) + 1);
 }
 
 static int take_sample(void *ctx, const struct uni_sample *s)

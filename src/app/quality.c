@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "app/pace.h"
+#include "app/part.h"
 
 double uni_quality_share(uint64_t part, uint64_t whole)
 {
@@ -166,8 +167,8 @@ static bool is_elsewhere(
 
 static void put_pauses(struct uni_sink *out, const struct uni_recorded_guest *g)
 {
-	const struct uni_pause_stats *p = &g->stats->pause;
-	double wall = uni_quality_seconds(g->stats);
+	const struct uni_pause_stats *p = &g->shown->pause;
+	double wall = uni_quality_seconds(g->shown);
 
 	if (p->nr == 0) {
 		uni_sink_printf(out, "pauses     none%s\n",
@@ -237,7 +238,7 @@ static bool is_process(const struct uni_target_info *info)
 static void put_states(struct uni_sink *out, const struct uni_recorded_guest *g,
 	const struct uni_sample_filter *shown)
 {
-	const struct uni_record_stats *st = g->stats;
+	const struct uni_record_stats *st = g->shown;
 	uint64_t counted = uni_quality_count(st, shown);
 
 	/* A pause waits until the vCPU has a CPU, so most stolen time is in skipped samples. A VMM
@@ -346,14 +347,25 @@ static void put_samples(struct uni_sink *out, const struct uni_recorded_guest *g
 		uni_sink_printf(out, "LESS OFTEN %s\n", limit);
 }
 
+/* Which ones were lost or late is known of the whole recording alone. */
+static void put_chosen(struct uni_sink *out, const struct uni_recorded_guest *g)
+{
+	uni_sink_printf(out,
+		"samples    %" PRIu64 " in %.4g s at %g Hz; %" PRIu64 " in all of the recording\n",
+		g->shown->weight, uni_quality_seconds(g->shown), g->meta->frequency,
+		g->stats->weight);
+}
+
 static void put_exits(struct uni_sink *out, const struct uni_recorded_guest *g)
 {
 	if (g->meta->exits_every == 0)
 		return;
-	uni_sink_printf(out, "exits      %" PRIu64, g->stats->exits);
+	uni_sink_printf(out, "exits      %" PRIu64, g->shown->exits);
 	if (g->meta->exits_every > 1)
 		uni_sink_printf(out, " (one in %" PRIu32 " looked at)", g->meta->exits_every);
-	uni_sink_printf(out, ", %" PRIu64 " lost: see --exits\n", g->stats->exits_lost);
+	if (g->shown == g->stats)
+		uni_sink_printf(out, ", %" PRIu64 " lost", g->stats->exits_lost);
+	uni_sink_puts(out, ": see --exits\n");
 }
 
 static void put_cost(struct uni_sink *out, const struct uni_recorded_guest *g)
@@ -435,7 +447,7 @@ static void put_doubts(struct uni_sink *out, const struct uni_recorded_guest *g,
 		[UNI_DOUBT_TOO_FEW] = "TOO FEW",
 	};
 	char text[UNI_QUALITY_METHOD];
-	enum uni_doubt doubt = uni_quality_doubt(text, uni_quality_image(g->meta), g->stats, shown);
+	enum uni_doubt doubt = uni_quality_doubt(text, uni_quality_image(g->meta), g->shown, shown);
 
 	if (doubt != UNI_DOUBT_NONE)
 		uni_sink_printf(out, "%-10s %s\n", word[doubt], text);
@@ -521,34 +533,51 @@ static void put_speed(struct uni_sink *out, const struct uni_recorded_guest *g)
 	uni_sink_printf(out, "\n");
 }
 
+/* "part 2 s to 3.5 s only"; costs and losses are those of the whole recording, and left out. */
+static void put_choice(struct uni_sink *out, const struct uni_record_part *part)
+{
+	char text[UNI_PART_TEXT];
+
+	uni_part_text(text, part);
+	uni_sink_printf(out, "part       %s\n", text);
+}
+
 static void put_guest(struct uni_sink *out, const struct uni_recorded_guest *g,
-	const struct uni_sample_filter *shown, bool closed)
+	const struct uni_sample_filter *shown, const struct uni_record_part *part, bool closed)
 {
 	put_origin(out, g->meta);
+	if (part != NULL)
+		put_choice(out, part);
 	if (g->meta->failed[0] != '\0') {
 		uni_sink_printf(out, "samples    none: %s\n\n", g->meta->failed);
 		return;
 	}
 	if (g->meta->aggregate) {
 		uni_sink_printf(out, "aggregate  %" PRIu64 " stack%s, without times%s%s\n",
-			g->stats->samples, uni_plural(g->stats->samples),
+			g->shown->samples, uni_plural(g->shown->samples),
 			g->meta->unit[0] != '\0' ? "; numbers are " : "", g->meta->unit);
-		put_speed(out, g);
+		if (part == NULL)
+			put_speed(out, g);
 		return;
 	}
 	if (!uni_quality_exits_only(g->meta)) {
-		put_samples(out, g, closed);
+		if (part == NULL)
+			put_samples(out, g, closed);
+		else
+			put_chosen(out, g);
 		put_doubts(out, g, shown);
-		put_gaps(out, g);
-		put_stops(out, g->stats, shown);
+		if (part == NULL)
+			put_gaps(out, g);
+		put_stops(out, g->shown, shown);
 	}
 	put_exits(out, g);
 	if (!uni_quality_exits_only(g->meta))
 		put_states(out, g, shown);
 	put_pauses(out, g);
-	if (closed)
+	if (closed && part == NULL)
 		put_cost(out, g);
-	put_times(out, g->stats);
+	if (part == NULL)
+		put_times(out, g->stats);
 	uni_sink_putc(out, '\n');
 }
 
@@ -566,6 +595,6 @@ void uni_quality_print(const struct uni_recording *rec, const struct uni_sample_
 		uni_recording_guest_name(rec, i, name);
 		if (many)
 			uni_sink_printf(out, "guest %-4" PRIu32 " %s\n", i, name);
-		put_guest(out, &g, shown, closed);
+		put_guest(out, &g, shown, uni_recording_part(rec), closed);
 	}
 }

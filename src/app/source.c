@@ -174,6 +174,38 @@ static int choose_threads(struct uni_source_args *args, struct uni_source *s, st
 	return rc;
 }
 
+bool uni_source_part(const struct uni_source_args *args, struct uni_record_part *ret)
+{
+	*ret = (struct uni_record_part){ .from = args->part.from,
+		.to = args->part.to_given ? args->part.to : 0,
+		.vcpu = { .chosen = args->part.vcpu_given, .nr = args->part.vcpu },
+		.thread = args->thread };
+	return uni_part_has_time(&args->part) || ret->vcpu.chosen || ret->thread != NULL;
+}
+
+/* Has the chosen time something of the guests that are shown? A trace may have calls there. */
+static int check_time(const struct uni_source_args *args, const struct uni_source *s,
+	const struct uni_record_choice *c, struct uni_err *err)
+{
+	if (!uni_part_has_time(&args->part) || c->in_time != 0 || c->all == 0 ||
+		(args->calls_too && uni_source_was_traced(s->rec, args->build.filter.guest)))
+		return 0;
+	return uni_part_empty(&args->part, args->path, "sample", c->first_ns, c->last_ns, err);
+}
+
+/* Headings tell of the part that is shown, and not of the whole. */
+static int choose_part(struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
+{
+	struct uni_record_choice found;
+	struct uni_record_part part;
+	int rc;
+
+	if (!uni_source_part(args, &part))
+		return 0;
+	rc = uni_recording_choose(s->rec, &part, &args->build.filter, &found, err);
+	return rc == 0 ? check_time(args, s, &found, err) : rc;
+}
+
 static int open_session(struct uni_source_args *args, const struct uni_input *in,
 	struct uni_source *s, struct uni_err *err)
 {
@@ -193,6 +225,8 @@ static int open_session(struct uni_source_args *args, const struct uni_input *in
 		rc = uni_part_choose(&args->part, s->rec, &args->build.filter, err);
 	if (rc == 0)
 		rc = choose_threads(args, s, err);
+	if (rc == 0)
+		rc = choose_part(args, s, err);
 	if (rc != 0)
 		return rc;
 	opts = args->build;

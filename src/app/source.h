@@ -97,6 +97,9 @@ void uni_source_note_damage(const struct uni_source_args *args, const struct uni
 /* Refuses options that need samples or a trace, if the file is no session. */
 int uni_source_check_import(const struct uni_source_args *args, struct uni_err *err);
 
+/* The part that the options choose; false: they choose none. Its strings are those of args. */
+bool uni_source_part(const struct uni_source_args *args, struct uni_record_part *ret);
+
 /* Has this guest, or with -1 any, a function trace? */
 bool uni_source_was_traced(const struct uni_recording *rec, struct uni_only guest);
 

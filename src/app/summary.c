@@ -171,7 +171,7 @@ void uni_summary_doubts(const struct uni_recording *rec, const struct uni_sample
 		char text[UNI_QUALITY_METHOD], name[UNI_GUEST_NAME_MAX] = "";
 
 		if (!uni_only_passes(shown->guest, i) || uni_quality_exits_only(g.meta) ||
-			uni_quality_doubt(text, uni_quality_image(g.meta), g.stats, shown) !=
+			uni_quality_doubt(text, uni_quality_image(g.meta), g.shown, shown) !=
 				UNI_DOUBT_NO_PROFILE)
 			continue;
 		if (uni_recording_nr_guests(rec) > 1)

@@ -173,7 +173,8 @@ static int choose_part(
 	int rc;
 
 	if (!s->has_samples)
-		return uni_call_part(&args->part, in, uni_trace_begin_ns(in), &s->filter, err);
+		return uni_call_part(
+			&args->part, s->path, in, uni_trace_begin_ns(in), &s->filter, err);
 	time.vcpu_given = false;
 	rc = uni_part_choose(&time, s->rec, &samples, err);
 	if (rc != 0)

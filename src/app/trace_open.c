@@ -22,14 +22,15 @@ static int set_last(struct uni_trace_open *t, const struct uni_trace_args *a, st
 	return 0;
 }
 
-static int set_filter(struct uni_trace_open *t, const struct uni_trace_args *a, struct uni_err *err)
+static int set_filter(struct uni_trace_open *t, const char *path, const struct uni_trace_args *a,
+	struct uni_err *err)
 {
 	int rc;
 
 	t->filter = (struct uni_calls_filter){ .function = a->function,
 		.rules = uni_call_rules_get(&t->rules) };
 	t->begin_ns = uni_trace_begin_ns(t->in);
-	rc = uni_call_part(&a->part, t->in, t->begin_ns, &t->filter, err);
+	rc = uni_call_part(&a->part, path, t->in, t->begin_ns, &t->filter, err);
 	if (rc != 0)
 		return rc;
 	if (a->last != NULL)
@@ -85,7 +86,7 @@ static int open_all(struct uni_trace_open *t, const char *path, const struct uni
 	uni_trace_values_init(&t->values, t->rec, guest, a->symbols, &a->debug_dirs);
 	t->in = uni_tinput_get(t->tinput);
 	rc = set_names(t, a, guest, err);
-	return rc != 0 ? rc : set_filter(t, a, err);
+	return rc != 0 ? rc : set_filter(t, path, a, err);
 }
 
 int uni_trace_open(const char *path, const struct uni_trace_args *args, struct uni_trace_open *ret,
@@ -156,9 +157,13 @@ void uni_trace_note(
 	const struct uni_trace_open *t, const char *path, const struct uni_calls_stats *st)
 {
 	bool windowed = t->filter.from_ns != 0 || t->filter.to_ns != 0;
+	bool chosen = t->filter.cpu.chosen || t->filter.thread != NULL;
 
 	if (st->events == 0)
-		uni_note("%s: no call was recorded%s", path, windowed ? " in that time" : "");
+		uni_note("%s: no call was recorded%s", path,
+			chosen	   ? " in the part that was chosen"
+			: windowed ? " in that time"
+				   : "");
 	if (t->rec != NULL)
 		uni_trace_note_rate(path, &uni_recording_guest(t->rec, t->guest).meta->trace);
 	note_only(t, path);

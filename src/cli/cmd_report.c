@@ -26,7 +26,7 @@ static struct {
 	struct uni_source_args src;
 	uint64_t functions, depth;
 	double min_percent;
-	bool tree, per_vcpu, json, open;
+	bool tree, per_vcpu, json, open, top_given;
 	struct uni_json_view view;
 	struct uni_page_args page;
 } o;
@@ -114,9 +114,9 @@ static const struct uni_opt *list_report_options(void)
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON (the json export format)",
 			NULL, NULL },
 		{ 0, "top", UNI_OPT_U64, &o.view.top, "N",
-			"with --json: a bounded answer, of the N largest functions and callees "
-			"(docs/formats/json.md; default 20 with one of the next two)",
-			NULL, NULL },
+			"with --json: a bounded answer, of the N largest functions and callees, "
+			"from 1 on (docs/formats/json.md; default 20 with one of the next two)",
+			NULL, &o.top_given },
 		{ 0, "focus", UNI_OPT_STR, &o.view.focus, "FUNCTION",
 			"with --json: the callees of this function, wherever it is called, and its "
 			"callers",
@@ -139,7 +139,7 @@ static bool is_elsewhere(const struct uni_source *s, bool none)
 	uint32_t nr = s->rec != NULL ? uni_recording_nr_guests(s->rec) : 0;
 
 	for (uint32_t i = 0; i < nr; i++) {
-		const struct uni_record_stats *st = uni_recording_guest(s->rec, i).stats;
+		const struct uni_record_stats *st = uni_recording_guest(s->rec, i).shown;
 
 		if (!uni_only_passes(o.src.build.filter.guest, i))
 			continue;
@@ -162,11 +162,6 @@ static int print_report(const struct uni_source *s, struct uni_err *err)
 		return rc;
 	if (s->rec != NULL)
 		uni_quality_print(s->rec, &o.src.build.filter, out);
-	if (o.src.part.to_given)
-		uni_sink_printf(
-			out, "part       %g s to %g s only\n", o.src.part.from, o.src.part.to);
-	else if (o.src.part.from != 0)
-		uni_sink_printf(out, "part       %g s and later only\n", o.src.part.from);
 	if (o.functions != 0)
 		text.min_percent = 0;
 	/* A table of nothing but such addresses would look like its profile. */
@@ -198,16 +193,25 @@ static int print_report(const struct uni_source *s, struct uni_err *err)
 static void put_exit_quality(
 	struct uni_sink *out, const struct uni_recording *rec, const struct uni_exit_table *t)
 {
-	const struct uni_record_stats *st = uni_recording_stats(rec);
+	const struct uni_record_part *part = uni_recording_part(rec);
+	const struct uni_record_stats *st = uni_recording_shown(rec);
 	const struct uni_exit_row *sum = uni_exit_table_sum(t);
+	char text[UNI_PART_TEXT];
 	double wall = (double)(st->end_ns - st->begin_ns);
 	uint32_t every = uni_recording_meta(rec)->exits_every;
 
-	uni_sink_printf(out, "exits      %.0f in %.1f s, ", sum->exits, wall / 1e9);
+	if (part != NULL) {
+		uni_part_text(text, part);
+		uni_sink_printf(out, "part       %s\n", text);
+	}
+	uni_sink_printf(out,
+		part != NULL ? "exits      %.0f in %.4g s" : "exits      %.0f in %.1f s",
+		sum->exits, wall / 1e9);
 	if (every > 1)
-		uni_sink_printf(out, "one in %" PRIu32 " looked at, ", every);
-	uni_sink_printf(
-		out, "%" PRIu64 " lost; %.0f went to the VMM\n", st->exits_lost, sum->userspace);
+		uni_sink_printf(out, ", one in %" PRIu32 " looked at", every);
+	if (part == NULL)
+		uni_sink_printf(out, ", %" PRIu64 " lost", st->exits_lost);
+	uni_sink_printf(out, "; %.0f went to the VMM\n", sum->userspace);
 	uni_sink_printf(out,
 		"host time  %.1f ms, %.2f %% of one CPU, and %.1f ms asleep, %.1f ms stolen\n\n",
 		sum->host_ns / 1e6, wall > 0 ? sum->host_ns / wall * 100 : 0, sum->asleep_ns / 1e6,
@@ -334,6 +338,9 @@ static int run_report(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	o.src.path = newest != NULL ? newest : ctx->operands[0];
 	o.src.build.per_vcpu = o.per_vcpu;
 	o.src.no_profile = o.src.exits != NULL && (o.json || !o.tree);
+	if (o.top_given && o.view.top == 0)
+		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
+			"--top takes a number from 1 on; --json without it has everything"));
 	if ((o.view.focus != NULL || o.view.under != NULL) && o.view.top == 0)
 		o.view.top = 20;
 	if (o.view.top != 0 && (!o.json || o.src.exits != NULL))

@@ -378,6 +378,8 @@ void uni_diff_text(const struct uni_diff_show *s, struct uni_sink *out)
 	uni_sink_putc(out, '\n');
 	put_side(s, UNI_BEFORE, out);
 	put_side(s, UNI_AFTER, out);
+	if (s->part != NULL)
+		uni_sink_printf(out, "part     %s\n", s->part);
 	put_scale(s, out);
 	uni_strbuf_deinit(&line);
 	put_notes(s, out);

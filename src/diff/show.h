@@ -25,6 +25,7 @@ struct uni_diff_show {
 	const char *whole; /* "the guest's time on a CPU" */
 	const char *per;   /* "call of GLOB": the known work; NULL: it is not known */
 	const char *value; /* the unit of values per unit of work; "s": shown as a time */
+	const char *part;  /* of each recording: "2 s to 3.5 s only"; NULL: all of it */
 	const char *hint;  /* another way to compare them; NULL: none */
 	struct uni_diff_side_info side[UNI_SIDES];
 	const struct uni_condition *condition; /* judged */

@@ -26,7 +26,7 @@ int uni_follow_open(
 	if (rc == 0 && f->rec->session.closed)
 		rc = uni_err_set(err, UNI_ENOTSUP, "%s does not go on", path);
 	if (rc == 0) {
-		f->counts = uni_recounts_create(f->rec);
+		f->counts = uni_recounts_create(f->rec, NULL);
 		if (f->counts == NULL)
 			rc = uni_err_nomem(err);
 	}
@@ -169,6 +169,6 @@ int uni_follow_look(struct uni_follow *f, const struct uni_follow_taker *to, str
 		rc = uni_rmerge_more(&f->exits, &exits, err);
 	uni_recount_lost(f->counts, &f->samples);
 	uni_recount_lost(f->counts, &f->exits);
-	uni_recounts_sum(f->counts);
+	uni_recounts_sum(f->counts, &f->rec->sum);
 	return rc;
 }

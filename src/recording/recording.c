@@ -75,7 +75,7 @@ static int recount_streams(struct uni_recording *r, struct uni_recounts *c,
 static int recount_samples(struct uni_recording *r, struct uni_err *err)
 {
 	_cleanup_free_ struct uni_rmerge *m = malloc(sizeof(*m));
-	struct uni_recounts *c = uni_recounts_create(r);
+	struct uni_recounts *c = uni_recounts_create(r, NULL);
 	int rc = 0;
 
 	if (c == NULL || m == NULL)
@@ -85,7 +85,7 @@ static int recount_samples(struct uni_recording *r, struct uni_err *err)
 	if (rc == 0)
 		rc = recount_streams(r, c, UNI_CTF_EXITS, m, err);
 	if (rc == 0)
-		uni_recounts_sum(c);
+		uni_recounts_sum(c, &r->sum);
 	uni_recounts_destroy(c);
 	return rc;
 }
@@ -281,6 +281,7 @@ void uni_recording_close(struct uni_recording *r)
 	for (size_t i = 0; i < r->names.nr; i++)
 		uni_symtab_destroy(r->names.v[i].symtab);
 	uni_vec_free(&r->names);
+	uni_recorded_part_destroy(r->part);
 	free(r->path);
 	free(r);
 }
@@ -302,6 +303,7 @@ struct uni_recorded_guest uni_recording_guest(const struct uni_recording *r, uin
 
 	return (struct uni_recorded_guest){ .meta = &g->meta,
 		.stats = &g->stats,
+		.shown = r->part != NULL ? &r->part->stats[guest] : &g->stats,
 		.watch = g->watch,
 		.nr_watch = g->nr_watch,
 		.thread = g->thread,

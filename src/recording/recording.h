@@ -301,6 +301,9 @@ struct uni_recorded_guest {
 	const struct uni_record_meta *meta;
 	/* If the session was not closed: statistics from its samples, the rest 0. */
 	const struct uni_record_stats *stats;
+	/* The same of the part that is shown (uni_recording_choose()): only numbers of its samples
+	 * and exits, and its begin and end. */
+	const struct uni_record_stats *shown;
 	const struct uni_watch *watch;
 	size_t nr_watch;
 	const struct uni_record_thread *thread; /* id n is thread[n - 1] */
@@ -332,6 +335,26 @@ void uni_thread_set_destroy(struct uni_thread_set *set); /* NULL-safe */
  */
 void uni_record_thread_name(const struct uni_record_thread *thread, size_t nr, uint32_t id,
 	char ret[UNI_GUEST_NAME_MAX]);
+
+/* A part of a recording, as a user names it. */
+struct uni_record_part {
+	double from, to; /* seconds since the first sample; to 0: no end */
+	struct uni_only vcpu;
+	const char *thread; /* glob of names; NULL: all */
+};
+
+/* Samples and exits of the chosen guests, of all vCPUs and threads. */
+struct uni_record_choice {
+	uint64_t all, in_time; /* in the time of the part */
+	uint64_t first_ns, last_ns;
+};
+
+/* From now on a part is shown. The filter selects it; its on_cpu and off_cpu do not count here. */
+int uni_recording_choose(struct uni_recording *r, const struct uni_record_part *part,
+	const struct uni_sample_filter *filter, struct uni_record_choice *ret, struct uni_err *err);
+const struct uni_record_part *uni_recording_part(const struct uni_recording *r); /* NULL: all */
+/* The sum of all guests' .shown. */
+const struct uni_record_stats *uni_recording_shown(const struct uni_recording *r);
 
 const char *uni_recording_path(const struct uni_recording *r); /* as it was opened */
 const struct uni_record_meta *uni_recording_meta(const struct uni_recording *r);   /* guest 0's */

@@ -22,6 +22,14 @@ struct uni_recording {
 	uint32_t names_of[UNI_GUEST_MAX]; /* guests with one image share its names */
 	UNI_VEC(struct uni_recorded_names) names;
 	struct uni_symtab *join[UNI_GUEST_MAX]; /* of guests with several images */
+	struct uni_recorded_part *part;		/* that is shown; NULL: all of it is */
+};
+
+/* A part, counted by itself. */
+struct uni_recorded_part {
+	struct uni_record_part what; /* its thread is owned */
+	struct uni_record_stats sum;
+	struct uni_record_stats stats[]; /* by guest */
 };
 
 /* session.json and names, with nothing counted. */
@@ -31,16 +39,20 @@ int uni_recording_find_vcpus(struct uni_recording *r, struct uni_err *err);
 /* Is the file with these names there? */
 bool uni_recording_has_names(const struct uni_recording *r, const char *id);
 
-/* Statistics from the samples alone, for a guest whose recorder died or is still running. */
+/* Statistics from the samples alone: of a guest whose recorder died or is still running, or of a
+ * part. */
 struct uni_recounts;
 
-struct uni_recounts *uni_recounts_create(struct uni_recording *r); /* NULL: out of memory */
-void uni_recounts_destroy(struct uni_recounts *c);		   /* NULL-safe */
+/* Into the statistics of each guest; NULL: into the recording's own. NULL: out of memory. */
+struct uni_recounts *uni_recounts_create(struct uni_recording *r, struct uni_record_stats *into);
+void uni_recounts_destroy(struct uni_recounts *c); /* NULL-safe */
 int uni_recount_sample(void *recounts, const struct uni_sample *s);
 int uni_recount_exit(void *recounts, const struct uni_stream_exit *e);
 /* Takes the losses according to the streams. */
 void uni_recount_lost(struct uni_recounts *c, const struct uni_rmerge *m);
-/* Adds up everything so far, into the recording's statistics. */
-void uni_recounts_sum(struct uni_recounts *c);
+/* Adds up everything so far, into *ret. */
+void uni_recounts_sum(struct uni_recounts *c, struct uni_record_stats *ret);
+
+void uni_recorded_part_destroy(struct uni_recorded_part *p); /* NULL-safe */
 
 #endif

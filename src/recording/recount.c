@@ -11,6 +11,7 @@ struct recount {
 	uint64_t last_ns;
 	uint64_t of_vcpu[UNI_VCPU_MAX]; /* samples */
 	struct uni_recorded_guest guest;
+	struct uni_record_stats *stats;
 };
 
 struct uni_recounts {
@@ -39,7 +40,7 @@ int uni_recount_sample(void *recounts, const struct uni_sample *s)
 {
 	struct uni_recounts *all = recounts;
 	struct recount *c = &all->of_guest[s->guest];
-	struct uni_record_stats *st = &all->rec->session.guest[s->guest]->stats;
+	struct uni_record_stats *st = c->stats;
 
 	/* vCPUs that were held together share their time, and one pause. */
 	if ((st->samples++ == 0 || s->t_ns != c->last_ns) && s->pause_ns != 0)
@@ -59,14 +60,14 @@ int uni_recount_sample(void *recounts, const struct uni_sample *s)
 int uni_recount_exit(void *recounts, const struct uni_stream_exit *e)
 {
 	struct uni_recounts *all = recounts;
-	uint64_t *sum = &all->rec->session.guest[e->guest]->stats.exits;
+	uint64_t *sum = &all->of_guest[e->guest].stats->exits;
 
 	if (__builtin_add_overflow(*sum, e->weight, sum))
 		*sum = UINT64_MAX;
 	return 0;
 }
 
-struct uni_recounts *uni_recounts_create(struct uni_recording *r)
+struct uni_recounts *uni_recounts_create(struct uni_recording *r, struct uni_record_stats *into)
 {
 	struct uni_recounts *c =
 		calloc(1, sizeof(*c) + r->session.nr_guests * sizeof(c->of_guest[0]));
@@ -74,8 +75,10 @@ struct uni_recounts *uni_recounts_create(struct uni_recording *r)
 	if (c == NULL)
 		return NULL;
 	c->rec = r;
-	for (uint32_t i = 0; i < r->session.nr_guests; i++)
+	for (uint32_t i = 0; i < r->session.nr_guests; i++) {
 		c->of_guest[i].guest = uni_recording_guest(r, i);
+		c->of_guest[i].stats = into != NULL ? &into[i] : &r->session.guest[i]->stats;
+	}
 	return c;
 }
 
@@ -87,16 +90,18 @@ void uni_recounts_destroy(struct uni_recounts *c)
 void uni_recount_lost(struct uni_recounts *c, const struct uni_rmerge *m)
 {
 	for (uint32_t i = 0; i < c->rec->session.nr_guests; i++) {
-		struct uni_record_stats *st = &c->rec->session.guest[i]->stats;
+		struct uni_record_stats *st = c->of_guest[i].stats;
 
 		*(m->kind == UNI_CTF_EXITS ? &st->exits_lost : &st->lost) =
 			uni_rmerge_discarded(m, i);
 	}
 }
 
-void uni_recounts_sum(struct uni_recounts *c)
+void uni_recounts_sum(struct uni_recounts *c, struct uni_record_stats *ret)
 {
-	for (uint32_t i = 0; i < c->rec->session.nr_guests; i++)
-		uni_hist_summary(&c->of_guest[i].pause, &c->rec->session.guest[i]->stats.pause);
-	uni_session_sum(&c->rec->session, &c->rec->sum);
+	*ret = (struct uni_record_stats){ 0 };
+	for (uint32_t i = 0; i < c->rec->session.nr_guests; i++) {
+		uni_hist_summary(&c->of_guest[i].pause, &c->of_guest[i].stats->pause);
+		uni_record_stats_add(ret, c->of_guest[i].stats);
+	}
 }

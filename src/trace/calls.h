@@ -108,8 +108,8 @@ struct uni_calls_thread {
 
 /* Numbers of records, and of losses and damage. */
 struct uni_calls_stats {
-	uint64_t events;   /* records: entries, returns, leaves; of all, not only those that pass */
-	uint64_t lost;	   /* events that are missing */
+	uint64_t events;   /* records: entries, returns, leaves; of all functions */
+	uint64_t lost;	   /* events that are missing; also those of other threads */
 	uint64_t damaged;  /* bytes that are no packets, or no records */
 	uint64_t returns;  /* without a beginning */
 	uint64_t cut;	   /* calls not seen to return */

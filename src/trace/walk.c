@@ -235,7 +235,7 @@ static void entry_with_args(struct uni_walk *w, struct uni_walk_cpu *c,
 	bool only = rec->cls == UNI_TRACE_CLASS_CALL_ARGS;
 	struct uni_trace_record args = *rec;
 
-	w->stats.events++;
+	uni_walk_count(w, c, 1);
 	args.cls = UNI_TRACE_CLASS_ENTRY_ARGS;
 	if (w->ops->ext != NULL && (w->functions || only || uni_walk_grow(w, c)))
 		w->ops->ext(w, c, time, &args);
@@ -250,7 +250,7 @@ static void exit_with_value(struct uni_walk *w, struct uni_walk_cpu *c,
 {
 	const struct uni_walk_thread *t = &w->thread[c->thread];
 
-	w->stats.events++;
+	uni_walk_count(w, c, 1);
 	if (w->ops->ext != NULL && t->nr > 1 && t->too_deep == 0)
 		w->ops->ext(w, c, time, rec);
 	resync_calls(w, c, (uint32_t)rec->words[rec->nr - 1], time);
@@ -272,7 +272,7 @@ static bool take_extended(struct uni_walk *w, struct uni_walk_cpu *c,
 
 	if ((rec->cls == UNI_TRACE_CLASS_ENTRY || rec->cls == UNI_TRACE_CLASS_CALL) &&
 		rec->nr >= 1) {
-		w->stats.events++;
+		uni_walk_count(w, c, 1);
 		(only ? push_call : push_walked_call)(
 			w, c, func_of_address(w, entered_function(w, rec)), time);
 		if (uni_walk_is_stop(rec)) {
@@ -333,16 +333,16 @@ bool uni_walk_other(struct uni_walk *w, struct uni_walk_cpu *c)
 		c->last = time;
 	switch (rec.kind) {
 	case UNI_TRACE_KIND_ENTRY:
-		w->stats.events++;
+		uni_walk_count(w, c, 1);
 		push_walked_call(
 			w, c, uni_walk_func_of(w, (uint32_t)(rec.value >> 4) & 0xfffffff), time);
 		break;
 	case UNI_TRACE_KIND_EXIT:
-		w->stats.events++;
+		uni_walk_count(w, c, 1);
 		resync_calls(w, c, (uint32_t)(cur.at[-1] >> 32), time);
 		break;
 	case UNI_TRACE_KIND_CALL:
-		w->stats.events++;
+		uni_walk_count(w, c, 1);
 		push_call(w, c, uni_walk_func_of(w, (uint32_t)(rec.value >> 4) & 0xfffffff), time);
 		break;
 	case UNI_TRACE_KIND_EXT:

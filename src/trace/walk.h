@@ -182,6 +182,12 @@ bool uni_walk_grow(struct uni_walk *w, struct uni_walk_cpu *c);
 /* Any other record at c->at. False: the span ends here. */
 bool uni_walk_other(struct uni_walk *w, struct uni_walk_cpu *c);
 
+/* Headings tell of the CPUs and threads that were chosen alone. */
+static inline void uni_walk_count(struct uni_walk *w, const struct uni_walk_cpu *c, uint64_t nr)
+{
+	w->stats.events += c->muted ? 0 : nr;
+}
+
 static inline uint32_t uni_walk_func_of(struct uni_walk *w, uint32_t payload)
 {
 	const struct uni_walk_slot *s =
@@ -306,7 +312,7 @@ static inline __attribute__((always_inline)) void uni_walk_span(struct uni_walk 
 		if (at != c->at)
 			c->last = now + offset;
 		max -= (size_t)(at - c->at);
-		w->stats.events += (uint64_t)(at - c->at);
+		uni_walk_count(w, c, (uint64_t)(at - c->at));
 		c->now = now;
 		c->at = at;
 		t->nr = (uint32_t)(top - t->frame) + 1;

@@ -18,7 +18,8 @@ void uni_walk_forget(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time)
 void uni_walk_lose(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t count, uint64_t time)
 {
 	uni_walk_cut(w, c, 1, uni_walk_time_of(c), UNI_CALL_CUT);
-	w->stats.lost += count;
+	if (uni_only_passes(w->filter.cpu, (uint64_t)(c - w->cpu)))
+		w->stats.lost += count;
 	if (w->ops->other != NULL)
 		w->ops->other(w, c, time, UNI_CALL_LOST, count, c->thread);
 	uni_walk_forget(w, c, time);

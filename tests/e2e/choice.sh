@@ -115,6 +115,72 @@ check "mirage has all of the time" refused 1 'cannot choose among them' "$U" exp
 check "trace: --vcpu was --cpu" sh -c '"$1" trace report --vcpu 0 t2.uniscope >a && "$1" trace report --cpu 0 t2.uniscope >b 2>err && cmp a b && grep -q "old name: use --vcpu" err' sh "$U"
 check "a vCPU that is not there" refused 1 'vCPUs (0 to 1)' "$U" export -f folded --vcpu 7 s.uniscope
 check "and the report says so" sh -c '"$1" report --from 0.0001 s.uniscope | grep "part  *0.0001 s and later only"' sh "$U"
+# Headings tell of the part that is shown, and of nothing else.
+headings_of() { # OPTIONS...: samples by the heading of the text, by that of JSON, and by the profile itself
+	"$U" report --all-time "$@" 2>/dev/null >text
+	"$U" report --all-time --json "$@" 2>/dev/null >json
+	python3 - <<'P'
+import json, re
+text, doc = open("text").read(), json.load(open("json"))
+r = doc["recording"]
+shown = [int(n) for n in re.findall(r"^samples +(\d+) in .* in all of the recording$", text, re.M)]
+print(shown, [g["weight"] for g in r["guests"]], doc["total"], r["part"])
+assert sum(shown) == sum(g["weight"] for g in r["guests"]) == doc["total"] > 0
+assert text.count("\npart  ") == len(shown) and "own cost" not in text and not any("vcpus" in g for g in r["guests"])
+P
+}
+for part in '--from 0.0001' '--to 0.0001' '--vcpu 1' '--vcpu 0 --from 0.00005 --to 0.0002'; do
+	check "headings of $part: its own samples" headings_of $part s.uniscope
+done
+tar xJf "$SRC/tests/golden/recorded/recorded.tar.xz" || exit 1
+cp -r s.uniscope named.uniscope && python3 - <<'P' || exit 1
+import json
+s = json.load(open("named.uniscope/session.json"))
+s["guests"][0]["threads"] = [{"id": i, "name": name, "object": hex(16 * i)} for i, name in enumerate(("idle", "work-1", "work-2", "net"), 1)]
+json.dump(s, open("named.uniscope/session.json", "w"))
+P
+check "and of threads" headings_of --thread 'work*' named.uniscope
+check "the part is named" sh -c '"$1" report --vcpu 0 --to 0.0001 s.uniscope >shown && grep "^part  *0 s to 0.0001 s, vCPU 0 only$" shown' sh "$U"
+check "of VM exits, too" sh -c '"$1" report --exits --to 0.00005 --vcpu 0 s.uniscope >shown && cat shown && grep "^part  *0 s to 5e-05 s, vCPU 0 only$" shown &&
+	grep "^exits  *100 in " shown' sh "$U"
+page_has_part() {
+	"$U" report --html part.html --vcpu 1 s.uniscope && python3 "$SRC/tests/e2e/page_data.py" part.html | head -c 100000 | tr -d '\0' >head
+	grep -ao 'part  *vCPU 1 only' head && grep -ao '"part":{"from":0[.0]*,"vcpu":1}' head
+}
+check "and the page has it" page_has_part
+# The same of a trace: events, by the heading.
+events() { # OPTIONS...
+	"$U" trace report --json "$@" t2.uniscope 2>/dev/null | python3 -c 'import json, sys; print(json.load(sys.stdin)["events"])'
+}
+trace_adds_up() { # OPTIONS...: each word of them chooses a part, and the parts are the whole
+	sum=0
+	for part in "$@"; do
+		nr=$(events $part)
+		echo "$part: $nr"
+		[ "$nr" -gt 0 ] || return 1
+		sum=$((sum + nr))
+	done
+	echo "$sum of $(events)"
+	[ "$sum" -eq "$(events)" ]
+}
+check "trace report: the events of each vCPU are the whole" trace_adds_up '--vcpu 0' '--vcpu 1'
+check "and of each part of the time" trace_adds_up '--to 0.0005' '--from 0.0005'
+check "and those of a thread are a part" sh -c '[ "$1" -gt 0 ] && [ "$1" -lt "$2" ]' sh "$(events --thread "$one")" "$(events)"
+check "annotate names the part, too" sh -c '"$1" annotate -e demo.elf --to 99 paused.uniscope checksum_update >shown; cat shown; grep "^part  *0 s to 99 s only$" shown' sh "$U"
+# A time with nothing in it: the same everywhere.
+for args in 'report' 'report --json' 'report --json --top 3' 'report --exits' 'report --tree --per-vcpu' 'export -f folded' 'export -f json' \
+	'export -f firefox' 'export --exits -f folded' 'diff s.uniscope'; do
+	check "$args: nothing was recorded then" refused 1 ' has no sample from 9 s on' "$U" $args --from 9 s.uniscope
+done
+check "and with an end" refused 1 's.uniscope has no sample from 9 s to 10 s: the last one is at 0.000299 s' "$U" report --from 9 --to 10 s.uniscope
+check "and between two samples" refused 1 'has no sample from 1.2e-06 s to 1.3e-06 s' "$U" report --from 0.0000012 --to 0.0000013 s.uniscope
+check "annotate: nothing was recorded then" refused 1 'has no sample from 9 s on' "$U" annotate -e demo.elf --from 9 paused.uniscope checksum_update
+for args in 'trace report' 'trace report --json' 'trace graph' 'trace breakdown' 'trace replay' 'export -f folded' 'export -f chrome' 'diff t2.uniscope'; do
+	check "$args: no event of the trace is then" refused 1 ' has no event from 9 s on' "$U" $args --from 9 t2.uniscope
+done
+check "a time in which no vCPU ran is no error" sh -c '"$1" report --from 0.000001 --to 0.0000015 s.uniscope >shown && cat shown && grep "^counted  *0 samples" shown' sh "$U"
+check "--top 0 is refused" refused 2 'top takes a number from 1 on' "$U" report --json --top 0 s.uniscope
+check "also with --focus" refused 2 'top takes a number from 1 on' "$U" report --json --top 0 --focus x s.uniscope
 check "--to before --from" refused 2 'to is after --from' "$U" report --from 2 --to 1 s.uniscope
 check "--from of folded stacks" refused 2 'from is for sessions' "$U" report --from 2 s.folded
 check "--from and a page" refused 2 'a time is chosen in the page' "$U" report --from 2 --html no.html s.uniscope

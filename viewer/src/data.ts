@@ -33,7 +33,7 @@ export interface Head {
     missing?: number; torn?: number; // of a damaged recording: the same, and packets
     damaged?: number; // bytes of a trace that make no sense
     begin?: string; end?: string; realtime_offset?: string; aggregate?: boolean;
-    recording?: { closed: boolean; frequency_hz: number; guests: RecordedGuest[] };
+    recording?: { closed: boolean; frequency_hz: number; part?: object; guests: RecordedGuest[] };
     guests?: GuestHead[]; samples?: TreeHead; exits?: TreeHead; calls?: CallsHead;
     promises?: PromisesHead; diff?: DiffHead; code?: CodeHead[];
     columns: { name: string; nr: number; bytes: number }[];

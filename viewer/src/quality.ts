@@ -15,8 +15,9 @@ export function doubtful(head: Head): string {
 
         if (asked === 0) return out;
         if (g.complete !== undefined && g.weight > 0 && g.complete < 0.95) out.push(`${percent(1 - g.complete, 1)} of the call chains do not reach their outermost caller`);
-        if (g.skipped > asked / 10) out.push(`${percent(g.skipped, asked)} of the samples were skipped`);
-        if (g.lost > asked / 100) out.push(`${percent(g.lost, asked)} of the samples were lost`);
+        // Numbers of skipped and lost ones are those of the whole recording.
+        if (!r!.part && g.skipped > asked / 10) out.push(`${percent(g.skipped, asked)} of the samples were skipped`);
+        if (!r!.part && g.lost > asked / 100) out.push(`${percent(g.lost, asked)} of the samples were lost`);
         return out.map((s) => (several ? `${g.name}: ${s}` : s));
     };
     // A recording that has just begun has few samples.
@@ -51,8 +52,8 @@ export class Quality implements View {
             ...guests.flatMap((g) => [guests.length > 1 && h('h3', { text: g.name }), h('div', { class: 'tiles' },
                 this.tile('samples', count(g.weight), `in ${time(g.duration_ns)} at ${count(r!.frequency_hz)} Hz`, g.weight === 0),
                 g.complete !== undefined && this.tile('whole call chains', percent(g.complete, 1), 'reach their outermost caller', g.complete < 0.95),
-                this.tile('lost', count(g.lost), 'made, and not kept', g.lost > 0),
-                this.tile('skipped', count(g.skipped), 'too late, or to spare the guest', g.skipped > g.weight / 50),
+                !r!.part && this.tile('lost', count(g.lost), 'made, and not kept', g.lost > 0),
+                !r!.part && this.tile('skipped', count(g.skipped), 'too late, or to spare the guest', g.skipped > g.weight / 50),
                 g.pause_ns.nr > 0 ? this.tile('pause per sample', time(g.pause_ns.p50), `median; p99 ${time(g.pause_ns.p99)}, longest ${time(g.pause_ns.max)}`, g.pause_ns.sum > g.duration_ns / 20)
                     : this.tile('pause per sample', 'none', 'the guest was never stopped', false)),
             ...(g.vcpus ?? []).map((v, i) => h('div', { class: 'stacked' }, h('span', { class: 'who', text: 'vCPU ' + i }), h('div', { class: 'track' }, h('div', { class: 'segments', style: { width: '100%' } },

@@ -58,7 +58,7 @@ static void put_pauses(struct uni_json *j, const struct uni_pause_stats *p)
 static void put_guest(struct uni_json *j, const struct uni_recording *rec, uint32_t number)
 {
 	struct uni_recorded_guest g = uni_recording_guest(rec, number);
-	const struct uni_record_stats *st = g.stats;
+	const struct uni_record_stats *st = g.stats, *shown = g.shown;
 	char name[UNI_GUEST_NAME_MAX];
 
 	uni_recording_guest_name(rec, number, name);
@@ -68,30 +68,45 @@ static void put_guest(struct uni_json *j, const struct uni_recording *rec, uint3
 	put_text(j, "method", g.meta->method);
 	put_text(j, "why", g.meta->why);
 	uni_record_put_gaps(j, g.meta);
-	put_u64(j, "samples", st->samples);
-	put_u64(j, "weight", st->weight);
+	put_u64(j, "samples", shown->samples);
+	put_u64(j, "weight", shown->weight);
 	put_u64(j, "lost", st->lost);
 	put_u64(j, "failed", st->failed);
 	put_u64(j, "skipped", st->skipped);
 	if (g.meta->nr_bad_rows != 0)
 		uni_json_kv(u64, j, "bad_unwind_rows", g.meta->nr_bad_rows);
-	put_share(j, "complete", st->stop[UNI_STOP_ROOT], st->weight);
-	put_share(j, "guessed", st->guessed, st->weight);
-	put_pauses(j, &st->pause);
-	put_u64(j, "duration_ns", st->end_ns > st->begin_ns ? st->end_ns - st->begin_ns : 0);
+	put_share(j, "complete", shown->stop[UNI_STOP_ROOT], shown->weight);
+	put_share(j, "guessed", shown->guessed, shown->weight);
+	put_pauses(j, &shown->pause);
+	put_u64(j, "duration_ns",
+		shown->end_ns > shown->begin_ns ? shown->end_ns - shown->begin_ns : 0);
 	put_u64(j, "own_cpu_ns", st->own_cpu_ns);
 	if (st->host_runs != 0)
 		uni_json_kv(double, j, "host_ns_per_sample",
 			(double)st->host_ns / (double)st->host_runs);
 	if (st->serve_ns != 0)
 		put_u64(j, "serve_ns", st->serve_ns);
-	if (st->nr_times != 0) {
+	if (shown->nr_times != 0) {
 		uni_json_key(j, "vcpus");
 		uni_json_array(j);
 		for (uint32_t v = 0; v < st->nr_times; v++)
 			put_vcpu(j, &st->times[v]);
 		uni_json_array_end(j);
 	}
+	uni_json_object_end(j);
+}
+
+static void put_part(struct uni_json *j, const struct uni_record_part *part)
+{
+	uni_json_key(j, "part");
+	uni_json_object(j);
+	uni_json_kv(double, j, "from", part->from);
+	if (part->to != 0)
+		uni_json_kv(double, j, "to", part->to);
+	if (part->vcpu.chosen)
+		put_u64(j, "vcpu", part->vcpu.nr);
+	if (part->thread != NULL)
+		put_text(j, "thread", part->thread);
 	uni_json_object_end(j);
 }
 
@@ -102,6 +117,8 @@ void uni_json_recording(
 	uni_json_object(j);
 	uni_json_kv(bool, j, "closed", uni_recording_was_closed(rec));
 	uni_json_kv(double, j, "frequency_hz", uni_recording_meta(rec)->frequency);
+	if (uni_recording_part(rec) != NULL)
+		put_part(j, uni_recording_part(rec));
 	uni_json_key(j, "guests");
 	uni_json_array(j);
 	for (uint32_t i = 0; i < uni_recording_nr_guests(rec); i++) {
