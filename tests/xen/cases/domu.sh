@@ -18,7 +18,7 @@ begin_domu() {
 		ramdisk="/mnt/domu/initrd"
 		memory=224
 		vcpus=1
-		extra="console=hvc0 panic=-1 quiet"
+		extra="console=hvc0 panic=-1 quiet cryptomgr.notests rodata=off"
 		tsc_mode="native"
 		on_reboot="destroy"
 		on_crash="preserve"
