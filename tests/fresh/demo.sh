@@ -16,7 +16,7 @@ refused() {
 # Again, and longer, only if there are too few samples for three functions.
 demo() { # USER FOLDER
 	for seconds in 5 20 60; do
-		# Not optimised, which takes two thirds of the time: what a compiler makes of it, package.sh has.
+		# Not optimised, which takes half of the time: all tests outside of this folder have what gcc's -O2 makes of it.
 		inside "$1" sh -c "cd $2 && CFLAGS=-O0 DEMO_SECONDS=$seconds sh demo.sh" || return 1
 		[ "$(sed 's/ [0-9]*$//; s/.*;//' "$ROOT$2/demo-out/demo.folded" | sort -u | wc -l)" -lt 3 ] || break
 		echo "# $1: too few samples in $seconds s" >>"$T/retries"
