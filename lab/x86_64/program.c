@@ -3,6 +3,7 @@
 #include "lab.h"
 #include "cpu.h"
 
+#define ET_EXEC	   2
 #define PT_LOAD	   1
 #define PT_DYNAMIC 2
 #define PF_X	   1
@@ -106,6 +107,8 @@ uint64_t lab_program_load(void)
 	if (module_size < sizeof(*h) || memcmp(h->ident, "\177ELF\2\1", 6) ||
 		h->phentsize != sizeof(*s))
 		lab_fail("no program: boot with -initrd PROGRAM.elf");
+	if (h->type == ET_EXEC)
+		bias = 0;
 	s = (const struct segment *)(file + h->phoff);
 	for (unsigned i = 0; i < h->phnum; i++) {
 		if (s[i].type == PT_LOAD)

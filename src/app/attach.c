@@ -14,6 +14,7 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "app/images.h"
+#include "app/inside.h"
 #include "app/resolve.h"
 #include "app/signals.h"
 #include "app/symbols.h"
@@ -175,37 +176,16 @@ static int find_images(
 	return rc;
 }
 
-/* For a guest whose memory cannot be read: compares the data that it provides about itself. */
+/* For a guest whose memory cannot be read: uses the data that it provides about itself. */
 static int check_inside(
 	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
-	struct uni_target_info info;
-	uint64_t head, size;
-	const char *id;
-
 	if (!args->inside_ok)
 		return uni_err_set(err, UNI_ENOTSUP,
 			"%s gives neither registers nor memory, only what the guest records "
 			"itself: use record, top or trace",
 			g->spec.text);
-	if (args->sysroot != NULL && args->sysroot->items.nr != 0)
-		return uni_err_set(err, UNI_ENOTSUP,
-			"--sysroot: what %s loads cannot be looked for: its memory cannot be read",
-			g->spec.text);
-	if (g->image == NULL)
-		return 0;
-	g->t->ops->info(g->t, &info);
-	id = uni_image_id(g->image);
-	if (info.build_id[0] != '\0' && id[0] != '\0' && strcmp(info.build_id, id) != 0)
-		return uni_err_set(err, UNI_EMISMATCH,
-			"%s is not what the guest runs: its build-id is %s, the guest's %s",
-			uni_image_path(g->image), id, info.build_id);
-	if (info.build_id[0] == '\0' || id[0] == '\0')
-		uni_note("that the guest runs %s cannot be checked: %s has no build-id",
-			uni_image_path(g->image), id[0] == '\0' ? "the image" : "the guest");
-	if (info.trace_head != 0 && uni_image_find(g->image, "uni_trace_head", &head, &size) == 0)
-		g->bias = info.trace_head - head;
-	return 0;
+	return uni_guest_place_inside(g, args, err);
 }
 
 static int attach_at(

@@ -48,6 +48,7 @@ struct uni_attach_args {
 };
 
 struct uni_finder;
+struct uni_inside;
 
 struct uni_guest {
 	struct uni_spec spec;
@@ -68,6 +69,7 @@ struct uni_guest {
 	struct uni_located more[UNI_IMAGES_MAX]; /* other images that were found in its memory */
 	size_t nr_more;
 	struct uni_finder *finder; /* where images may come from (images.c); NULL: nowhere */
+	struct uni_inside *inside; /* of a guest whose memory is not read: inside.h; NULL: none */
 	struct uni_unwind_hints chain[UNI_IMAGES_MAX]; /* of all images, if there are several */
 	const struct uni_unwind_hints *hints;	       /* NULL: none */
 	struct uni_skid skid;			       /* of QEMU's TCG */

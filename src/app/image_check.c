@@ -96,7 +96,7 @@ static int settle_more(struct uni_guest *g)
 	struct uni_pause pause;
 	int rc = regs == NULL ? -UNI_ENOMEM : 0;
 
-	if (rc != 0 || g->nr_more == 0 || g->t->ops->files != NULL)
+	if (rc != 0 || g->nr_more == 0 || g->t->ops->files != NULL || g->inside != NULL)
 		return rc;
 	rc = uni_as_create(g->t->ops->gmem(g->t), &uni_as_budget_once, &as, &ignored);
 	if (rc != 0 || take_registers(g, &pause, regs, &ignored) != 0) {

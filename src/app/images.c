@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "app/inside.h"
 #include "app/symbols.h"
 #include "app/term.h"
 #include "obj/symtext.h"
@@ -141,7 +142,7 @@ static int chain_one(
 	return 0;
 }
 
-static int chain_hints(struct uni_guest *g, struct uni_err *err)
+int uni_guest_chain_hints(struct uni_guest *g, struct uni_err *err)
 {
 	size_t nr = 0;
 	int rc = g->image != NULL ? chain_one(g, g->image, g->bias, &nr, err) : 0;
@@ -169,7 +170,7 @@ static int locate_images(struct uni_guest *g, const struct uni_attach_args *args
 	if (rc != 0)
 		return rc;
 	adopt_found(g, f, moved);
-	return chain_hints(g, err);
+	return uni_guest_chain_hints(g, err);
 }
 
 static void finder_free(struct uni_finder *f)
@@ -214,7 +215,7 @@ int uni_guest_add_image(struct uni_guest *g, const struct uni_located *image, st
 {
 	int rc;
 
-	for (size_t i = 0; i < g->finder->nr; i++) {
+	for (size_t i = 0; g->finder != NULL && i < g->finder->nr; i++) {
 		if (g->finder->list[i].image == image->image)
 			g->finder->list[i].owned = false;
 	}
@@ -228,7 +229,7 @@ int uni_guest_add_image(struct uni_guest *g, const struct uni_located *image, st
 	} else {
 		g->more[g->nr_more++] = *image;
 	}
-	rc = chain_hints(g, err);
+	rc = uni_guest_chain_hints(g, err);
 	g->unwinder.hints = g->hints;
 	return rc;
 }
@@ -359,7 +360,7 @@ int uni_guest_place_files(
 		rc = uni_guest_check_image(g, err);
 	else if (g->image != NULL)
 		(void)uni_guest_check_image(g, &ignored); /* the file may be another one by now */
-	return rc != 0 ? rc : chain_hints(g, err);
+	return rc != 0 ? rc : uni_guest_chain_hints(g, err);
 }
 
 void uni_guest_drop_images(struct uni_guest *g)
@@ -370,6 +371,7 @@ void uni_guest_drop_images(struct uni_guest *g)
 	g->hints = NULL;
 	finder_free(g->finder);
 	g->finder = NULL;
+	uni_guest_drop_inside(g);
 }
 
 static int add_symbols(struct uni_guest_symbols *s, const struct uni_image *img, bool library,

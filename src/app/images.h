@@ -44,6 +44,8 @@ void uni_guest_note_missing(const struct uni_guest *g);
 /* The same where the target itself knows which files are mapped, and where (ops->files). */
 int uni_guest_place_files(
 	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err);
+/* Hints of all of g's images, in g->hints. */
+int uni_guest_chain_hints(struct uni_guest *g, struct uni_err *err);
 /* Drops them, for another try. */
 void uni_guest_drop_images(struct uni_guest *g);
 

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "app/follow.h"
+#include "app/inside.h"
 #include "app/quality.h"
 #include "app/signals.h"
 #include "app/summary.h"
@@ -51,14 +52,6 @@ struct run {
 	struct part *part;
 };
 
-static void on_sample(void *ctx, const struct uni_sample *s)
-{
-	struct part *part = ctx;
-
-	uni_signals_suspend(&part->run->gate);
-	uni_recorder_sample(part->run->rec, s);
-}
-
 static void on_thread(void *ctx, const struct uni_record_thread *t)
 {
 	struct part *part = ctx;
@@ -73,7 +66,7 @@ static void on_exit_seen(void *ctx, const struct uni_stream_exit *e)
 	uni_recorder_exit(part->run->rec, e);
 }
 
-/* The guest has loaded it meanwhile. It is the guest's and the session's from now on. */
+/* It has a place now, and is the guest's and the session's from now on. */
 static void on_image(void *ctx, const struct uni_located *image)
 {
 	const char *path = uni_image_path(image->image);
@@ -88,6 +81,15 @@ static void on_image(void *ctx, const struct uni_located *image)
 		uni_note("an image that the guest has loaded is left out: %s", err.msg);
 	else if (!part->run->args->quiet)
 		uni_note("the guest has loaded %s (bias 0x%" PRIx64 ")", path, image->bias);
+}
+
+static void on_sample(void *ctx, const struct uni_sample *s)
+{
+	struct part *part = ctx;
+
+	uni_signals_suspend(&part->run->gate);
+	uni_recorder_sample(part->run->rec, s);
+	uni_guest_saw(part->g, s, on_image, part);
 }
 
 /* One thread at a time, and none more often than an eye can follow. */

@@ -2,6 +2,7 @@
 /* Data of its guests' images that a session keeps: symbols, and the places of its addresses. */
 #include "app/record.h"
 
+#include "app/inside.h"
 #include "app/term.h"
 #include "recording/places.h"
 #include "recording/recording.h"
@@ -41,6 +42,7 @@ void uni_record_add_places(
 {
 	struct uni_err err = { 0 };
 
+	uni_guest_judge_inside(g);
 	if (g->image != NULL && g->symtab == NULL)
 		places_of(g->image, args, path);
 	for (size_t k = 0; k < g->nr_more; k++)

@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "app/inside.h"
 #include "app/signals.h"
 #include "app/term.h"
 #include "app/unpatch.h"
@@ -83,6 +84,7 @@ int uni_tracing_open(struct uni_tracing *t, const char *target, const struct uni
 	uni_vec_free(&programs.items);
 	if (rc != 0)
 		return rc;
+	uni_guest_note_unplaced(&t->g, "only samples tell where it runs: it is left out");
 	tracer.t = t->g.t;
 	tracer.image = t->g.image;
 	tracer.bias = t->g.bias;

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "app/inside.h"
 #include "app/record.h"
 #include "obj/usym.h"
 
@@ -87,6 +88,7 @@ static int prepare_guest(struct uni_top_run *r, uint32_t i, struct uni_err *err)
 
 	if (rc != 0)
 		return rc;
+	uni_guest_note_unplaced(g, "its frames have no names here: record finds where it runs");
 	if (r->nr_guests > 1)
 		uni_record_name_guest(r->g, r->nr_guests, i, tg->name);
 	else

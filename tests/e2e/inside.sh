@@ -17,11 +17,11 @@ calls1=$BUILD/lab/trace/trace-calls1-$cc-fp.elf
 port=$T/port
 by_unix=stream:unix=$port
 
-# boot_port ACCEL IMAGE APPEND [CHARDEV]: with a second serial port.
+# boot_port ACCEL IMAGE APPEND [CHARDEV [PROGRAM]]: with a second serial port.
 boot_port() {
-	accel_=$1 image_=$2 append_=$3 chardev_=${4:-path=$port}
+	accel_=$1 image_=$2 append_=$3 chardev_=${4:-path=$port} program_=${5-}
 	rm -f "$port" "$T/qmp"
-	boot "$accel_" "$image_" "$append_" --qmp "$T/qmp" --port "$chardev_"
+	boot "$accel_" "$image_" "$append_" --qmp "$T/qmp" --port "$chardev_" ${program_:+--initrd "$program_"}
 }
 
 # Interrupts come in anywhere, and the port's functions are called by pointer.
@@ -332,6 +332,69 @@ threads=$BUILD/lab/trace/trace-threads-$cc-fp.elf
 qemu_args='-icount shift=0'
 check 'threads: starts' boot_port tcg "$threads" 'tick=20000 port=1 unit=50000'
 check 'threads: which one ran' by_thread
+qemu_args=
+
+# A program that the guest has loaded, beside its kernel: at the addresses that it is linked for, or at others that the samples tell.
+boot_loads() { # PROGRAM
+	boot_port tcg "$BUILD/lab/trace/trace-loads-$cc-fp.elf" 'tick=20000 port=1' "path=$port" "$1" &&
+		wait_for 60 grep -q 'program at' "$T/serial"
+}
+
+program_named() { # PROGRAM
+	for seconds in 3 10 30; do
+		timeout 120 "$U" record "$by_unix" -e "$elf" -e "$1" -F 2000 -d $seconds -o "$T/in.uniscope" --overwrite \
+			2>"$T/said" && "$U" export --no-inline -f folded "$T/in.uniscope" -o "$T/folded" || return 1
+		[ "$(awk '{ n += $NF } END { print n + 0 }' "$T/folded")" -lt 2000 ] || break
+		retry "fewer than 2000 samples in $seconds s"
+	done
+	cat "$T/said" "$T/folded"
+	python3 - "$T/in.uniscope/session.json" "$T/folded" "$T/serial" <<'P'
+import json, re, sys
+session, folded, serial = sys.argv[1:]
+images = json.load(open(session))["guests"][0]["images"]
+said = re.search("program at ([0-9a-f]+)", open(serial).read()).group(1)
+assert [int(i["bias"], 16) for i in images] == [0, int(said, 16)], (images, said)
+assert "loads-" in images[0]["path"] and "program-" in images[1]["path"], images
+below = "lab_entry;kmain;run_app;app_main;call_program;program_start;program_outer;program_inner"
+burns = {f"{below};program_burn": 0, f"{below};service_work;service_burn": 0}
+total = 0
+for line in open(folded):
+    names, weight = line.rsplit(" ", 1)
+    total += int(weight)
+    if names in burns:
+        burns[names] += int(weight)
+known = sum(burns.values())
+share = burns[f"{below};program_burn"] / known
+print(f"{known} of {total}, {share:.3f} of them in the program")
+# Four standard errors. Up to a twentieth is elsewhere, or came before the program was found.
+assert known >= 0.95 * total and abs(share - 0.6) < 4 * (0.24 / known) ** 0.5 + 0.005
+P
+}
+
+# Another build is at no address of this one, or not at the one that it is linked for.
+program_refuted() { # PROGRAM
+	timeout 120 "$U" record "$by_unix" -e "$elf" -e "$1" -F 2000 -d 3 -o "$T/in.uniscope" --overwrite 2>"$T/said" ||
+		return 1
+	cat "$T/said"
+	grep -q "$1: the samples do not tell where it runs" "$T/said" &&
+		"$U" export --no-inline -f folded "$T/in.uniscope" -o - | grep -q ';call_program;0x'
+}
+
+programs_refused() {
+	refused_by 1 'give each program with -e' "$U" record "$by_unix" -e "$elf" --sysroot "$T" -o "$T/n.uniscope" &&
+		refused_by 2 'is the kernel' "$U" record "$by_unix" -e "$1" -e "$elf" -o "$T/n.uniscope"
+}
+
+qemu_args='-icount shift=0'
+program=$BUILD/lab/program-$cc-fp.elf
+check 'a program: starts' boot_loads "$program"
+check 'a program: it is found by the samples, with its shares' program_named "$program"
+check 'a program: another build is not' program_refuted "$BUILD/lab/program-$cc-nofp.elf"
+check 'a program: a folder, and the kernel as program' programs_refused "$program"
+if [ -e "$BUILD/lab/program-fixed-gcc-fp.elf" ]; then
+	check 'a program with fixed addresses: starts' boot_loads "$BUILD/lab/program-fixed-gcc-fp.elf"
+	check 'a program with fixed addresses: its names and shares' program_named "$BUILD/lab/program-fixed-gcc-fp.elf"
+fi
 qemu_args=
 
 # Each vCPU samples itself. The first vCPU also serves the port, so it may have less time of its own. Chains of the others end at
