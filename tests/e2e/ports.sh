@@ -92,6 +92,20 @@ void kernel_runtime_init(int heaps)
     run();
 }
 C
+	cat >"$out/n/src/kernel/kernel.h" <<'C'
+static inline void set_current_context(cpuinfo ci, context c)
+{
+    ci->m.current_context = c;
+}
+C
+	cat >"$out/n/src/kernel/kernel.c" <<'C'
+void context_switch_finish(context prev, context next)
+{
+    if (prev != next)
+        set_current_context(current_cpu(), next);
+}
+C
+	printf '    } :data\n\n    PROVIDE(bss_start = .);\n    .bss:\n' >"$out/n/platform/pc/linker_script"
 }
 
 # PORT TREE FILE: what is put in, and where.
@@ -146,12 +160,24 @@ check placed nanos n '@@ -1,0 +2,4 @@
 +ifneq ($(UNISCOPE),)
 +include $(UNISCOPE)/guest/ports/nanos/uniscope.mk
 +endif
+@@ -2,0 +3,2 @@
++    __patchable_function_entries : { *(__patchable_function_entries) } :data    /* for uniscope */
++
 @@ -4,0 +5,2 @@
 +extern void uniscope_start(void) __attribute__((weak));
 +
 @@ -7,0 +10,2 @@
 +    if (uniscope_start)
 +        uniscope_start();
+@@ -2,0 +3,2 @@
++    if (uniscope_switch && prev == next)
++        uniscope_switch(prev, next);
+@@ -0,0 +1,2 @@
++extern void uniscope_switch(context prev, context next) __attribute__((weak));
++
+@@ -2,0 +5,2 @@
++    if (uniscope_switch && ci->m.current_context != c)
++        uniscope_switch(ci->m.current_context, c);
 @@ -2,0 +3,3 @@
 +
 +    /* uniscope: struct uni_trace_cpu, +64 */

@@ -13,8 +13,13 @@
 
 #include "../pc.h"
 
-#define RING	   (4u * UNI_TRACE_SUB_SIZE) /* of each CPU */
-#define MOST_CPUS  256			     /* as the tracer has them */
+/* The ring of a CPU. Samples are read as they come, but a trace may be read at its end. */
+#ifdef UNISCOPE_TRACE
+#define RING (16u * UNI_TRACE_SUB_SIZE)
+#else
+#define RING (4u * UNI_TRACE_SUB_SIZE)
+#endif
+#define MOST_CPUS  256 /* as the tracer has them */
 #define STACK	   16368
 #define STACK_MOST 65536 /* bytes above the stack pointer, in which frames are looked for */
 #define TICK_HZ	   1000
@@ -69,6 +74,7 @@ _Static_assert(offsetof(struct cpuinfo, m.uniscope) == UNI_TRACE_GS, "where hook
 void uniscope_start(void);
 void uniscope_nmi(void);
 void uniscope_tick(const struct interrupted *f, u64 rbp, cpuinfo info);
+void uniscope_switch(context prev, context next);
 boolean ioapic_int_is_free(unsigned int entry);
 
 static struct uni_trace_cpu *areas[MOST_CPUS];
@@ -128,6 +134,22 @@ void uniscope_tick(const struct interrupted *f, u64 rbp, cpuinfo info)
 	uni_sample_tick(&at);
 	if (info->id == 0)
 		(void)uni_stream_poll(&stream, PER_TICK);
+}
+
+/* --- a CPU goes to another context ------------------------------------------------------------ */
+
+/*
+ * A system call or a loop of events whose frame is saved goes on later. All others leave their
+ * stack for good, and begin again at its top: what they called is over.
+ */
+void uniscope_switch(context prev, context next)
+{
+	if (!prev)
+		return;
+	if (prev != next && prev->frame[FRAME_FULL] && !is_thread_context(prev))
+		uni_trace_switch(owner(prev), owner(next), 0);
+	else
+		uni_trace_switch_over(owner(prev), owner(next), 0);
 }
 
 /* --- before ----------------------------------------------------------------------------------- */

@@ -17,7 +17,9 @@ typedef struct pageflags {
 #define INVALID_ADDRESS	    ((void *)-1ull)
 #define u64_from_pointer(p) ((u64)(p))
 #define pointer_from_u64(n) ((void *)(n))
+#define FRAME_FULL	    1
 typedef struct context {
+	u64 *frame;
 	int type;
 } * context;
 struct cpuinfo_machine {

@@ -27,6 +27,8 @@ static struct {
 	struct uni_sample_at at;
 	cpuinfo polled;
 	unsigned ticks;
+	u64 from, to;
+	unsigned kept, over; /* switches that leave calls, or end them */
 } seen = { .gs = PROGRAM_GS };
 static u32 hz;
 static struct stack stacks[2] __attribute__((aligned(16)));
@@ -37,6 +39,22 @@ static u32 hpet[256], io_apic[8], taken;
 u64 present_processors = 2;
 
 /* --- what the kernel and the library do ------------------------------------------------------- */
+
+void uni_trace_switch(u64 prev, u64 next, u32 reason)
+{
+	seen.from = prev;
+	seen.to = next;
+	seen.kept++;
+	(void)reason;
+}
+
+void uni_trace_switch_over(u64 prev, u64 next, u32 reason)
+{
+	seen.from = prev;
+	seen.to = next;
+	seen.over++;
+	(void)reason;
+}
 
 cpuinfo cpuinfo_from_id(int cpu)
 {
@@ -299,6 +317,27 @@ static void check_threads(void)
 	assert(owner(&s.context) == (u64)&s);
 }
 
+/* The next frame of a thread is its program's, so its calls in the kernel are over. */
+static void check_switches(void)
+{
+	u64 saved[2] = { [FRAME_FULL] = 1 }, empty[2] = { 0 };
+	struct thread t = { .context = { .type = THREAD, .frame = saved } };
+	struct syscall_context s = { .context = { .type = SYSCALL, .frame = saved }, .t = &t };
+	struct context kernel = { .frame = empty };
+
+	uniscope_switch(NULL, &kernel); /* the first one of a CPU */
+	assert(seen.kept == 0 && seen.over == 0);
+	uniscope_switch(&s.context, &kernel);
+	assert(seen.kept == 1 && seen.from == (u64)&t && seen.to == (u64)&kernel);
+	uniscope_switch(&kernel, &s.context);
+	assert(seen.over == 1 && seen.from == (u64)&kernel && seen.to == (u64)&t);
+	uniscope_switch(&t.context, &kernel);
+	assert(seen.over == 2 && seen.from == (u64)&t);
+	/* It begins again, though its frame is saved. */
+	uniscope_switch(&s.context, &s.context);
+	assert(seen.kept == 1 && seen.over == 3);
+}
+
 /* A program's code is never idle, and may not be there to be read. */
 static void check_idle(void)
 {
@@ -346,6 +385,7 @@ int main(void)
 	check_interrupt();
 	check_stacks();
 	check_threads();
+	check_switches();
 	check_idle();
 	check_devices();
 	return 0;
