@@ -13,7 +13,7 @@
 #include "sampling/placer.h"
 
 #define HEAD  "uni_trace_head"
-#define LEAST 8u /* return addresses, before a program is doubted */
+#define LEAST 4u /* return addresses, before a program is doubted */
 
 /* A program; g owns its image once it has a place. */
 struct inside_program {
@@ -138,7 +138,10 @@ int uni_guest_place_inside(
 	rc = load_programs(g, args, &info, err);
 	if (rc == 0 && g->image != NULL) {
 		rc = check_build(g->image, &info, err);
-		(void)find_head(g->image, &info, &g->bias);
+		if (!find_head(g->image, &info, &g->bias) && rc == 0 && is_movable(g->image))
+			uni_note("%s has no fixed address: with -e KERNEL before it, the samples "
+				 "tell where it runs",
+				uni_image_path(g->image));
 	}
 	if (rc != 0 || g->inside == NULL)
 		return rc;

@@ -428,8 +428,9 @@ static void summarize_trace(const struct run *r, const char *path)
 	say_counts(r, &counts);
 	/* A file stood all the time. */
 	if (r->pause_ns != 0)
-		uni_strbuf_addf(&counts, "; %s was stopped for %.0f us at the end",
-			r->cfg.t->ops->caps(r->cfg.t) & UNI_CAP_INSIDE ? "its rings" : "the guest",
+		uni_strbuf_addf(&counts, "; %s stopped for %.0f us at the end",
+			r->cfg.t->ops->caps(r->cfg.t) & UNI_CAP_INSIDE ? "its rings were"
+								       : "the guest was",
 			(double)r->pause_ns / 1e3);
 	uni_note("%s", counts.s);
 	say_full(r);

@@ -348,6 +348,7 @@ program_named() { # PROGRAM
 		retry "fewer than 2000 samples in $seconds s"
 	done
 	cat "$T/said" "$T/folded"
+	grep -q 'behind no call' "$T/said" && return 1
 	python3 - "$T/in.uniscope/session.json" "$T/folded" "$T/serial" <<'P'
 import json, re, sys
 session, folded, serial = sys.argv[1:]
@@ -380,6 +381,16 @@ program_refuted() { # PROGRAM
 		"$U" export --no-inline -f folded "$T/in.uniscope" -o - | grep -q ';call_program;0x'
 }
 
+# The same places without the calls.
+program_doubted() { # PROGRAM
+	objcopy -O binary -j .text "$1" "$T/text" && tr '\000-\377' '\220' <"$T/text" >"$T/nops" &&
+		objcopy --update-section ".text=$T/nops" "$1" "$T/other.elf" || return 1
+	timeout 120 "$U" record "$by_unix" -e "$elf" -e "$T/other.elf" -F 2000 -d 3 -o "$T/in.uniscope" --overwrite 2>"$T/said" ||
+		return 1
+	cat "$T/said"
+	grep -q "other.elf: [0-9]* of [0-9]* return addresses in it are behind no call" "$T/said"
+}
+
 programs_refused() {
 	refused_by 1 'give each program with -e' "$U" record "$by_unix" -e "$elf" --sysroot "$T" -o "$T/n.uniscope" &&
 		refused_by 2 'is the kernel' "$U" record "$by_unix" -e "$1" -e "$elf" -o "$T/n.uniscope"
@@ -394,6 +405,7 @@ check 'a program: a folder, and the kernel as program' programs_refused "$progra
 if [ -e "$BUILD/lab/program-fixed-gcc-fp.elf" ]; then
 	check 'a program with fixed addresses: starts' boot_loads "$BUILD/lab/program-fixed-gcc-fp.elf"
 	check 'a program with fixed addresses: its names and shares' program_named "$BUILD/lab/program-fixed-gcc-fp.elf"
+	check 'a program with fixed addresses: other code there is told' program_doubted "$BUILD/lab/program-fixed-gcc-fp.elf"
 fi
 qemu_args=
 
