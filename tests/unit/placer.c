@@ -11,7 +11,7 @@
 #include "base/checked.h"
 #include "sampling/placer.h"
 
-#define NOINLINE __attribute__((noinline, noclone))
+#define NOINLINE __attribute__((noinline))
 
 static uint64_t called[16];
 static size_t nr_called;
