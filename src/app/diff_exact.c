@@ -3,6 +3,7 @@
 
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,8 +155,15 @@ static double share_of(const struct uni_exact_diff *d, const struct uni_exact_di
 	return d->insns[side] == 0 ? 0 : (double)r->insns[side] / (double)d->insns[side];
 }
 
-int uni_exact_diff_judge(const struct uni_exact_diff *d, const char *condition, bool *failed_ret,
-	struct uni_err *err)
+static double growth(uint64_t before, uint64_t after)
+{
+	if (before == 0)
+		return after == 0 ? 0 : INFINITY;
+	return (double)after / (double)before - 1;
+}
+
+int uni_exact_diff_judge(const struct uni_exact_diff *d, const char *condition,
+	struct uni_exact_judged *ret, struct uni_err *err)
 {
 	static const struct uni_diff_limits none = { 0 };
 	struct uni_condition c;
@@ -163,14 +171,22 @@ int uni_exact_diff_judge(const struct uni_exact_diff *d, const char *condition, 
 
 	if (rc != 0)
 		return rc;
-	*failed_ret = c.glob == NULL && (double)d->insns[1] >= (double)d->insns[0] * (1 + c.limit);
+	*ret = (struct uni_exact_judged){ .text = condition,
+		.relative = c.glob == NULL || c.relative,
+		.known = c.glob == NULL,
+		.change = growth(d->insns[0], d->insns[1]) };
 	for (size_t i = 0; c.glob != NULL && i < d->nr; i++) {
 		const struct uni_exact_diff_row *r = &d->row[i];
+		double change = c.relative ? growth(r->insns[0], r->insns[1])
+					   : share_of(d, r, 1) - share_of(d, r, 0);
 
-		if (fnmatch(c.glob, r->name, 0) == 0 &&
-			share_of(d, r, 1) - share_of(d, r, 0) >= c.limit)
-			*failed_ret = true;
+		if (fnmatch(c.glob, r->name, 0) != 0 || (ret->known && change <= ret->change))
+			continue;
+		ret->known = true;
+		ret->name = r->name;
+		ret->change = change;
 	}
+	ret->failed = ret->known && ret->change >= c.limit;
 	uni_condition_deinit(&c);
 	return 0;
 }
@@ -220,12 +236,30 @@ static void put_verdict(const struct uni_exact_diff *d, struct uni_sink *out)
 					 : ((double)d->insns[1] / (double)d->insns[0] - 1) * 100);
 }
 
-void uni_exact_diff_text(
-	const struct uni_exact_diff *d, uint64_t max, bool all, struct uni_sink *out)
+static void put_judged(const struct uni_exact_judged *c, struct uni_sink *out)
+{
+	uni_sink_printf(out, "%s: %s: ", c->failed ? "failed" : "passed", c->text);
+	if (!c->known) {
+		uni_sink_puts(out, "no function of these recordings has such a name\n");
+		return;
+	}
+	if (c->name != NULL)
+		uni_sink_printf(out, "%s ", c->name);
+	if (isinf(c->change))
+		uni_sink_puts(out, "is new\n");
+	else
+		uni_sink_printf(out, "%+.2f %s\n", 100 * c->change,
+			c->relative ? "% of its instructions" : "points");
+}
+
+void uni_exact_diff_text(const struct uni_exact_diff *d, const struct uni_exact_judged *judged,
+	size_t nr_judged, uint64_t max, bool all, struct uni_sink *out)
 {
 	size_t shown = 0, wanted = all ? d->nr : count_changed(d);
 
 	put_verdict(d, out);
+	for (size_t i = 0; i < nr_judged; i++)
+		put_judged(&judged[i], out);
 	if (wanted != 0)
 		uni_sink_printf(out, "\n%18s %16s %12s %10s  FUNCTION\n", "INSTRUCTIONS", "CHANGE",
 			"CALLS", "CHANGE");

@@ -342,27 +342,49 @@ static bool are_exact(void)
 	       uni_exact_diff_has(side[UNI_AFTER].path[0]);
 }
 
-static int judge_exact(const struct uni_exact_diff *d, int *status_ret, struct uni_err *err)
+static int judge_exact(const struct uni_exact_diff *d, struct uni_exact_judged *judged,
+	int *status_ret, struct uni_err *err)
 {
 	bool failed = o.fail_if.items.nr == 0 && d->insns[1] > d->insns[0];
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < o.fail_if.items.nr; i++) {
-		bool holds = false;
-
-		rc = uni_exact_diff_judge(d, o.fail_if.items.v[i], &holds, err);
-		failed = failed || holds;
+		rc = uni_exact_diff_judge(d, o.fail_if.items.v[i], &judged[i], err);
+		failed = failed || (rc == 0 && judged[i].failed);
 	}
 	*status_ret = failed ? EXIT_SLOWER : UNI_EXIT_OK;
 	return rc;
 }
 
+/* Counts are of the whole run and all of its CPUs. */
+static int check_whole(struct uni_err *err)
+{
+	const struct uni_source_args *src = &o.args.src;
+	const char *name = uni_part_has_time(&src->part) ? "--from and --to"
+			   : src->part.vcpu_given	 ? "--vcpu"
+			   : src->thread != NULL	 ? "--thread"
+			   : src->guest != NULL		 ? "--guest"
+							 : NULL;
+
+	if (name == NULL)
+		return 0;
+	return uni_err_set(err, UNI_EUSAGE,
+		"exact counts are of a whole run: %s cannot choose among them (--of time compares "
+		"shares)",
+		name);
+}
+
 static int compare_exact(int *status_ret, struct uni_err *err)
 {
+	struct uni_exact_judged judged[CONDITIONS_MAX];
 	struct uni_exact_diff d = { 0 };
 	struct uni_sink *out;
-	int rc;
+	int rc = check_whole(err);
 
+	if (rc != 0)
+		return rc;
+	if (o.fail_if.items.nr > CONDITIONS_MAX)
+		return uni_err_set(err, UNI_EUSAGE, "give at most %d conditions", CONDITIONS_MAX);
 	if (o.print_tree || o.output != NULL)
 		return uni_err_set(err, UNI_EUSAGE,
 			"exact counts are compared by function: for a picture, `uniscope export "
@@ -370,14 +392,14 @@ static int compare_exact(int *status_ret, struct uni_err *err)
 	rc = uni_exact_diff_open(o.args.side[UNI_BEFORE].path[0], o.args.side[UNI_AFTER].path[0],
 		o.args.src.build.naming.mangled, &d, err);
 	if (rc == 0)
-		rc = judge_exact(&d, status_ret, err);
+		rc = judge_exact(&d, judged, status_ret, err);
 	if (rc == 0)
 		rc = uni_sink_open_file("-", &out, err);
 	if (rc == 0) {
 		if (o.json)
 			uni_exact_diff_json(&d, o.all, out);
 		else
-			uni_exact_diff_text(&d, o.max_rows, o.all, out);
+			uni_exact_diff_text(&d, judged, o.fail_if.items.nr, o.max_rows, o.all, out);
 		rc = uni_sink_close(out, err);
 	}
 	uni_exact_diff_deinit(&d);

@@ -307,6 +307,14 @@ differs() {
 		"$U" diff --fail-if 'total +50%' --fail-if 'function * +50pp' "$T/tree.uniscope" "$T/more.uniscope" >"$T/out" || return 1
 	"$U" diff --fail-if 'total +0.0000001%' "$T/tree.uniscope" "$T/more.uniscope" >"$T/out"
 	[ $? -eq 4 ] || return 1
+	# A function that executes more of its own instructions, whatever part of all that is.
+	function=$(judge grown "$T/tree.counts" "$T/more.counts") || return 1
+	"$U" diff --fail-if "function $function +1%" "$T/tree.uniscope" "$T/more.uniscope" >"$T/out"
+	[ $? -eq 4 ] && grep -q "^failed: .*: $function +[1-9].* % of its instructions" "$T/out" || { cat "$T/out"; return 1; }
+	"$U" diff --fail-if "function $function +900%" "$T/tree.uniscope" "$T/more.uniscope" >"$T/out" &&
+		grep -q "^passed: .*: $function +" "$T/out" || { cat "$T/out"; return 1; }
+	"$U" diff --vcpu 0 "$T/tree.uniscope" "$T/more.uniscope" >"$T/out" 2>&1
+	refused $? "$T/out" 2 'exact counts are of a whole run' || return 1
 	"$U" diff --tree "$T/tree.uniscope" "$T/more.uniscope" >"$T/out" 2>&1
 	refused $? "$T/out" 2 'exact counts are compared by function'
 }

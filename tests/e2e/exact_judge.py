@@ -360,6 +360,17 @@ def diff(before, after, result):
                                                    sum(n[0] for n in new.values()) - sum(o[0] for o in old.values())) or not changed
 
 
+def grown(before, after):
+    """Prints the function whose own instructions grew by the largest part, of those with more than 1,000."""
+    def of(path):
+        with open(path) as f:
+            return {f['name']: f['instructions'] for f in json.load(f)['functions']}
+    old, new = of(before), of(after)
+    names = [n for n in old if old[n] > 1000 and n.isidentifier() and old[n] < new.get(n, 0) < 9 * old[n]]
+    print(max(names, key=lambda n: new[n] / old[n]))
+    return 0
+
+
 def modes(tree, counts):
     a, b = (json.load(open(path)) for path in (tree, counts))
     bad = same('instructions', b['instructions'], a['instructions'])
@@ -414,4 +425,4 @@ def lines(info, gcov):
 
 if __name__ == '__main__':
     sys.exit(1 if {'known': known, 'callgrind': callgrind, 'annotated': annotated, 'calls': calls, 'lines': lines,
-                'modes': modes, 'blocks': blocks, 'quarters': quarters, 'basic': basic, 'parts': parts, 'trace': trace, 'calls-of': calls_of, 'part': part, 'diff': diff, 'range': range_of, 'steps': steps}[sys.argv[1]](*sys.argv[2:]) else 0)
+                'modes': modes, 'blocks': blocks, 'quarters': quarters, 'basic': basic, 'parts': parts, 'trace': trace, 'calls-of': calls_of, 'part': part, 'diff': diff, 'grown': grown, 'range': range_of, 'steps': steps}[sys.argv[1]](*sys.argv[2:]) else 0)
