@@ -100,9 +100,14 @@ static void announce_open(struct uni_calls *s, struct uni_walk_cpu *c, uint64_t 
 		put_enter(s, c, &t->frame[i], time, UNI_CALL_BEGAN);
 }
 
+static inline bool tells_all(const struct uni_calls *s)
+{
+	return s->walk.filter.rules != NULL && s->walk.filter.rules->all;
+}
+
 static inline bool is_told(struct uni_calls *s, struct uni_walk_cpu *c, uint64_t time)
 {
-	if (!s->telling || c->muted)
+	if (!s->telling || (c->muted && !tells_all(s)))
 		return false;
 	if (__builtin_expect(s->walk.thread[c->thread].own[ANNOUNCE] != 0, 0))
 		announce_open(s, c, time);
@@ -173,12 +178,12 @@ static void calls_other(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t tim
 	enum uni_call_type type, uint64_t value, uint32_t next)
 {
 	struct uni_calls *s = (struct uni_calls *)w;
-	bool always = type == UNI_CALL_SWITCH && w->filter.switches;
+	bool always = (type == UNI_CALL_SWITCH && w->filter.switches) || tells_all(s);
 	struct uni_call_event *e;
 
 	if (type == UNI_CALL_RETURN && w->filter.function != NULL)
 		return;
-	if (!s->telling || !cpu_passes(w, c))
+	if (!s->telling || (!cpu_passes(w, c) && !tells_all(s)))
 		return;
 	if (!always && c->muted && w->thread[next].muted)
 		return;
@@ -286,11 +291,12 @@ static int look_first(
 	struct uni_calls *s, const struct uni_trace_input *in, struct uni_calls_filter filter)
 {
 	const struct uni_call_event *e;
+	struct uni_calls_rules none = { .all = tells_all(s) };
 	struct uni_calls *all;
 	size_t nr;
 	int rc;
 
-	filter.rules = NULL;
+	filter.rules = &none;
 	rc = uni_calls_open(in, &filter, s->walk.funcs, &all, NULL);
 	while (rc == 0 && (rc = uni_calls_read(all, &e, &nr)) == 1)
 		rc = uni_call_picker_look(s->picker, e, nr);
@@ -301,7 +307,7 @@ static int look_first(
 
 static int begin_rules(struct uni_calls *s, const struct uni_trace_input *in)
 {
-	if (s->walk.filter.rules == NULL)
+	if (s->walk.filter.rules == NULL || s->walk.filter.rules->nr == 0)
 		return 0;
 	s->picker = uni_call_picker_create(s->walk.filter.rules, s->walk.funcs);
 	if (s->picker == NULL)

@@ -16,12 +16,14 @@ struct frame {
 	uint32_t levels; /* of calls below it that may be shown */
 	uint32_t within; /* rules that name it, or a caller of it, in below= */
 	bool hidden;
-	uint64_t number;    /* among the calls of timed functions */
+	uint64_t number;    /* among the thread's calls of timed functions */
 	uint64_t self, off; /* ns, of calls left out that it made: they count as its own */
 };
 
 struct thread {
 	UNI_VEC(struct frame) frame; /* frame 0 is below the first call */
+	UNI_VEC(uint8_t) is_long;    /* a bit for each timed call: it takes its min= */
+	uint64_t nr_looked, nr_picked;
 };
 
 /* A function; bit i: rule i. */
@@ -39,8 +41,6 @@ struct uni_call_picker {
 	UNI_VEC(struct thread) thread;
 	UNI_VEC(struct known) known;
 	UNI_VEC(struct uni_call_event) event;
-	UNI_VEC(uint8_t) is_long; /* a bit for each timed call: it takes its min= */
-	uint64_t nr_looked, nr_picked;
 };
 
 struct uni_call_picker *uni_call_picker_create(
@@ -60,8 +60,10 @@ struct uni_call_picker *uni_call_picker_create(
 
 static void forget_threads(struct uni_call_picker *p)
 {
-	uni_vec_foreach (t, &p->thread)
+	uni_vec_foreach (t, &p->thread) {
 		uni_vec_free(&t->frame);
+		uni_vec_free(&t->is_long);
+	}
 	uni_vec_free(&p->thread);
 }
 
@@ -72,7 +74,6 @@ void uni_call_picker_destroy(struct uni_call_picker *p)
 	forget_threads(p);
 	uni_vec_free(&p->known);
 	uni_vec_free(&p->event);
-	uni_vec_free(&p->is_long);
 	free(p);
 }
 
@@ -203,9 +204,9 @@ static bool test_conditions(struct uni_call_picker *p, const struct uni_call_rul
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-static bool took_long(const struct uni_call_picker *p, uint64_t number)
+static bool took_long(const struct thread *t, uint64_t number)
 {
-	return number / 8 < p->is_long.nr && (p->is_long.v[number / 8] >> number % 8 & 1) != 0;
+	return number / 8 < t->is_long.nr && (t->is_long.v[number / 8] >> number % 8 & 1) != 0;
 }
 
 /* args: the event with its arguments, or NULL. */
@@ -224,7 +225,9 @@ static bool rules_allow(struct uni_call_picker *p, const struct known *k,
 				args != NULL ? args->nr : 0))
 			return false;
 	}
-	return k->min_ns == 0 || (e->type == UNI_CALL_ENTER && took_long(p, p->nr_picked));
+	return k->min_ns == 0 ||
+	       (e->type == UNI_CALL_ENTER &&
+		       took_long(&p->thread.v[e->thread], p->thread.v[e->thread].nr_picked));
 }
 
 /* The call that begins with e, in *ret. */
@@ -247,7 +250,7 @@ static int begin_call(struct uni_call_picker *p, const struct uni_call_event *e,
 		if ((k->own >> i & 1) != 0 && p->rule[i].depth != 0)
 			ret->levels = uni_min(ret->levels, p->rule[i].depth - 1);
 	}
-	p->nr_picked += k->min_ns != 0 && e->type == UNI_CALL_ENTER;
+	p->thread.v[e->thread].nr_picked += k->min_ns != 0 && e->type == UNI_CALL_ENTER;
 	return 0;
 }
 
@@ -328,6 +331,7 @@ int uni_call_picker_pick(struct uni_call_picker *p, const struct uni_calls *call
 static int look_at(struct uni_call_picker *p, const struct uni_call_event *e)
 {
 	const struct known *k = known_of(p, e->func);
+	struct thread *t;
 	struct frame *f;
 
 	if (k == NULL)
@@ -338,12 +342,13 @@ static int look_at(struct uni_call_picker *p, const struct uni_call_event *e)
 	if (f == NULL)
 		return -UNI_ENOMEM;
 	f += e->depth + 1;
+	t = &p->thread.v[e->thread];
 	if (e->type == UNI_CALL_ENTER) {
-		f->number = p->nr_looked++;
-		return f->number % 8 != 0 || uni_vec_push(&p->is_long, 0) ? 0 : -UNI_ENOMEM;
+		f->number = t->nr_looked++;
+		return f->number % 8 != 0 || uni_vec_push(&t->is_long, 0) ? 0 : -UNI_ENOMEM;
 	}
-	if (e->duration >= k->min_ns && f->number / 8 < p->is_long.nr)
-		p->is_long.v[f->number / 8] |= (uint8_t)(1u << f->number % 8);
+	if (e->duration >= k->min_ns && f->number / 8 < t->is_long.nr)
+		t->is_long.v[f->number / 8] |= (uint8_t)(1u << f->number % 8);
 	return 0;
 }
 

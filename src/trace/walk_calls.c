@@ -137,11 +137,11 @@ int uni_walk_calls_open(struct uni_walk *w, struct uni_walk_calls *ret)
 	struct uni_calls_filter filter = w->filter;
 	int rc;
 
+	*ret = (struct uni_walk_calls){ .rules = *w->filter.rules };
 	/* A call may begin on a CPU, or in a thread, that is not chosen, or not known yet. */
-	filter.cpu = (struct uni_only){ 0 };
-	filter.thread = NULL;
+	ret->rules.all = true;
+	filter.rules = &ret->rules;
 	filter.function = NULL; /* rows are chosen at the end */
-	*ret = (struct uni_walk_calls){ 0 };
 	rc = uni_calls_open(w->in, &filter, w->funcs, &ret->calls, NULL);
 	return rc == 0 && w->from != 0 ? begin_window(w, ret) : rc;
 }
@@ -175,6 +175,7 @@ int uni_walk_calls_close(struct uni_walk *w, struct uni_walk_calls *s)
 		return w->failed;
 	(void)take_events(w, s, s->end, s->nr_end);
 	w->stats = *uni_calls_stats(s->calls);
+	w->filter.rules->unknown = s->rules.unknown;
 	uni_calls_close(s->calls);
 	*s = (struct uni_walk_calls){ 0 };
 	return w->failed;

@@ -11,6 +11,7 @@
 
 struct uni_walk_calls {
 	struct uni_calls *calls;
+	struct uni_calls_rules rules; /* w's, which also tell of what w itself leaves out */
 	/* The last events: calls that are open where the trace or the window ends. */
 	const struct uni_call_event *end;
 	size_t nr_end;

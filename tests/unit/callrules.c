@@ -412,6 +412,58 @@ static void adds_up_as_without(void **state)
 	make_deinit(&m);
 }
 
+static int count_long(const struct uni_trace_input *in, const struct uni_calls_filter *filter)
+{
+	struct uni_funcs *funcs = letters();
+	const struct uni_call_event *e;
+	struct uni_calls *c;
+	int ret = 0;
+	size_t nr;
+
+	assert_int_equal(uni_calls_open(in, filter, funcs, &c, NULL), 0);
+	while (uni_calls_read(c, &e, &nr) == 1) {
+		for (size_t i = 0; i < nr; i++)
+			ret += e[i].type == UNI_CALL_LEAVE && letter(funcs, e[i].func) == 'B' &&
+			       e[i].duration >= 15;
+	}
+	uni_calls_close(c);
+	uni_funcs_destroy(funcs);
+	return ret;
+}
+
+/* In each window, the calls that took so long in it. */
+static void times_of_a_window(void **state)
+{
+	const struct uni_trace_input *in;
+	struct uni_call_rule rule[RULES];
+	struct uni_calls_rules rules;
+	struct make m;
+
+	(void)state;
+	make_two_cpus(&m);
+	in = make_input(&m);
+	parse((const char *const[]){ "*2000:min=15ns", NULL }, NULL, rule, &rules);
+	for (uint64_t from = 0; from < 190; from += 5) {
+		for (uint64_t to = from + 1; to < 190; to += 9) {
+			struct uni_calls_filter filter = { .from_ns = from, .to_ns = to };
+			struct uni_funcs *funcs = letters();
+			int want = count_long(in, &filter), got = 0;
+			struct uni_call_tree t;
+
+			filter.rules = &rules;
+			assert_int_equal(count_long(in, &filter), want);
+			assert_int_equal(uni_call_tree_make(in, &filter, funcs, &t, NULL), 0);
+			uni_vec_foreach (n, &t.node)
+				got += letter(funcs, n->func) == 'B' ? (int)n->calls : 0;
+			if (got != want)
+				fail_msg("%d to %d: %d, not %d", (int)from, (int)to, got, want);
+			uni_call_tree_deinit(&t);
+			uni_funcs_destroy(funcs);
+		}
+	}
+	make_deinit(&m);
+}
+
 /* The time of what is left out is its caller's own, in each of them alike. */
 static void adds_up_what_is_left(void **state)
 {
@@ -484,6 +536,7 @@ int main(void)
 		cmocka_unit_test(unknown_arguments),
 		cmocka_unit_test(several),
 		cmocka_unit_test(adds_up_as_without),
+		cmocka_unit_test(times_of_a_window),
 		cmocka_unit_test(adds_up_what_is_left),
 		cmocka_unit_test(mistakes),
 	};
