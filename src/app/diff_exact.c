@@ -155,7 +155,7 @@ static double share_of(const struct uni_exact_diff *d, const struct uni_exact_di
 	return d->insns[side] == 0 ? 0 : (double)r->insns[side] / (double)d->insns[side];
 }
 
-static double growth(uint64_t before, uint64_t after)
+static double find_growth(uint64_t before, uint64_t after)
 {
 	if (before == 0)
 		return after == 0 ? 0 : INFINITY;
@@ -174,10 +174,10 @@ int uni_exact_diff_judge(const struct uni_exact_diff *d, const char *condition,
 	*ret = (struct uni_exact_judged){ .text = condition,
 		.relative = c.glob == NULL || c.relative,
 		.known = c.glob == NULL,
-		.change = growth(d->insns[0], d->insns[1]) };
+		.change = find_growth(d->insns[0], d->insns[1]) };
 	for (size_t i = 0; c.glob != NULL && i < d->nr; i++) {
 		const struct uni_exact_diff_row *r = &d->row[i];
-		double change = c.relative ? growth(r->insns[0], r->insns[1])
+		double change = c.relative ? find_growth(r->insns[0], r->insns[1])
 					   : share_of(d, r, 1) - share_of(d, r, 0);
 
 		if (fnmatch(c.glob, r->name, 0) != 0 || (ret->known && change <= ret->change))

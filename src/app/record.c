@@ -404,8 +404,8 @@ static void follow_on(struct run *run)
 static int sample_and_write(struct run *run, const char *path, struct uni_err *err)
 {
 	const struct uni_record_args *args = run->args;
-	bool drop = false;
 	int rc2, rc = begin_session(run, path, err);
+	bool drop;
 
 	if (rc == 0) {
 		uni_sampler_run_all(run->job, run->nr);
@@ -426,10 +426,8 @@ static int sample_and_write(struct run *run, const char *path, struct uni_err *e
 		args->gone(args->ctx);
 	if (rc == 0 && rc2 == 0 && args->judge != NULL)
 		rc2 = args->judge(args->ctx, &run->job[0].stats, err);
-	if (rc == 0) {
-		rc = rc2;
-		drop = rc != 0;
-	}
+	drop = rc == 0 && rc2 != 0;
+	rc = rc == 0 ? rc2 : rc;
 	rc2 = run->rec != NULL ? end_session(run, rc == 0 ? err : NULL) : 0;
 	if (rc == 0)
 		rc = rc2;

@@ -115,8 +115,8 @@ struct uni_walk_ops {
 	/* The loop: uni_walk_span() with this very struct. */
 	void (*span)(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, size_t max);
 	void (*enter)(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f);
-	/* Instead of it, of a call that was open when the window began: walk_calls.h only. c: NULL if
-	 * its thread is on no CPU. */
+	/* Instead of it, of a call that was open when the window began: walk_calls.h only. c: NULL
+	 * if its thread is on no CPU. */
 	void (*began)(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f);
 	/* f[-1] is its caller */
 	void (*leave)(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f,
