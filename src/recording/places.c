@@ -65,26 +65,38 @@ static bool add_address(struct addresses *a, uint64_t addr)
 }
 
 /* As the profile will ask: callers at the call. */
-static bool add_chain(struct addresses *a, const struct uni_sample *s, uint64_t bias)
+static bool add_chain(
+	struct addresses *a, const uint64_t *pc, const uint8_t *flags, size_t nr, uint64_t bias)
 {
-	for (size_t i = 0; i < s->nr; i++) {
-		bool exact = i == 0 || (s->flags[i] & UNI_FRAME_EXACT) != 0;
+	for (size_t i = 0; i < nr; i++) {
+		bool exact = i == 0 || (flags[i] & UNI_FRAME_EXACT) != 0;
 
-		if (!add_address(a, s->pc[i] - bias - (exact ? 0 : 1)))
+		if (!add_address(a, pc[i] - bias - (exact ? 0 : 1)))
 			return false;
 	}
 	return true;
 }
 
-static int add_sample(void *ctx, const struct uni_sample *s)
+static int add_frames(
+	struct addresses *a, uint32_t guest, const uint64_t *pc, const uint8_t *flags, size_t nr)
 {
-	struct addresses *a = ctx;
-	const struct uni_record_meta *meta = uni_recording_guest(a->rec, s->guest).meta;
-	bool ok = strcmp(meta->image_id, a->id) != 0 || add_chain(a, s, meta->bias);
+	const struct uni_record_meta *meta = uni_recording_guest(a->rec, guest).meta;
+	bool ok = strcmp(meta->image_id, a->id) != 0 || add_chain(a, pc, flags, nr, meta->bias);
 
 	for (uint32_t i = 0; ok && i < meta->nr_more; i++)
-		ok = strcmp(meta->more[i].id, a->id) != 0 || add_chain(a, s, meta->more[i].bias);
+		ok = strcmp(meta->more[i].id, a->id) != 0 ||
+		     add_chain(a, pc, flags, nr, meta->more[i].bias);
 	return ok ? 0 : -UNI_ENOMEM;
+}
+
+static int add_sample(void *ctx, const struct uni_sample *s)
+{
+	return add_frames(ctx, s->guest, s->pc, s->flags, s->nr);
+}
+
+static int add_exit(void *ctx, const struct uni_stream_exit *e)
+{
+	return add_frames(ctx, e->guest, e->pc, e->flags, e->nr);
 }
 
 /* The addresses to the front of the slots. */
@@ -128,6 +140,8 @@ static int collect_addresses(
 		return rc;
 	a->rec = rec;
 	rc = uni_recording_each(rec, add_sample, a, NULL, err);
+	if (rc == 0)
+		rc = uni_recording_each_exit(rec, add_exit, a, NULL, err);
 	uni_recording_close(rec);
 	if (rc == 0 && !add_starts(a, symtab))
 		rc = -UNI_ENOMEM;

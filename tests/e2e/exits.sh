@@ -105,6 +105,12 @@ nothing_of_samples() {
 		! grep -q '^samples ' "$T/said" && grep -q '^exits ' "$T/said"
 }
 check 'nothing is said of samples' nothing_of_samples
+inlined() { # the session has what the image says of each address
+	"$U" export --exits -f folded "$session" >"$T/own.folded" &&
+		"$U" export --exits -s "$nofp" -f folded "$session" >"$T/image.folded" &&
+		diff "$T/own.folded" "$T/image.folded" && grep ';lab_out[a-z]*_\[i\];\[exit' "$T/own.folded"
+}
+check 'and functions inlined at exits have names' inlined
 check 'three rounds' waits "$fp" rounds=3
 check 'one exit in 100' records --exits=100
 check 'numbers are as exact, and so are callers' judged 100 chains 3
