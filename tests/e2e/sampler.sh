@@ -92,6 +92,8 @@ capable() {
 	[ $? = 1 ] && grep "no *process .*$lacks" "$T/out" || return 1
 	$other "$T/uniscope" stacks "kvm:pid=$guest" >"$T/out" 2>"$T/err"
 	refused $? "$T/err" 1 "$lacks" || return 1
+	$other "$T/uniscope" doctor "proc:pid=$guest" >"$T/out"
+	[ $? = 1 ] && grep "no *process .*may not be looked into" "$T/out" || return 1
 	setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep "$T/uniscope"
 	$other "$T/uniscope" stacks "kvm:pid=$guest,via=bpf" >"$T/out" 2>&1 &&
 		grep -q app_main "$T/out" || return 1
@@ -102,6 +104,14 @@ capable() {
 	$nobody "$T/uniscope" record "kvm:pid=$guest,via=bpf" -d 1 -q -o "$T/nobody/t.uniscope" \
 		2>"$T/err"
 	refused $? "$T/err" 1 'CAP_BPF and CAP_PERFMON are missing.*setcap'
+}
+
+# As Debian's kernels with perf_event_paranoid 3 do it to a user with these two capabilities.
+no_events() {
+	boot kvm "$(image shares)" '' || return 1
+	strace -f -o "$T/strace" -e trace=perf_event_open -e inject=perf_event_open:error=EACCES "$U" record "$target" \
+		-q -d 1 -o "$T/e.uniscope" --overwrite >"$T/out" 2>&1 || { cat "$T/out"; return 1; }
+	"$U" report "$T/e.uniscope" | grep 'stopped for each sample .*perf events are not permitted'
 }
 
 # There, threads have other numbers than those that the host's kernel takes.
@@ -126,6 +136,7 @@ for cc in $(compiler_of bpf); do
 	check "shares-$cc at 997 Hz" truth shares-$cc-fp 997
 	check "shares-$cc at 10,000 Hz" truth shares-$cc-fp 10000
 done
+check 'perf events that the kernel refuses: it stops the guest, and says why' no_events
 if command -v bpftool >/dev/null; then
 	check 'killed at any instant, it leaves nothing in the kernel, and the guest runs on' killed
 else

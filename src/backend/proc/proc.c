@@ -145,20 +145,34 @@ static void proc_detach(struct uni_target *base)
 }
 
 /* May we look into the process at all? */
-static int check_rights(const struct uni_proc *p, struct uni_err *err)
+static int check_rights(int pid, struct uni_err *err)
 {
 	char path[48], text[16];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/syscall", p->pid);
-	if (p->pid == getpid())
-		return uni_err_set(err, UNI_EUSAGE, "process %d is uniscope itself", p->pid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
+	if (pid == getpid())
+		return uni_err_set(err, UNI_EUSAGE, "process %d is uniscope itself", pid);
 	if (uni_read_small(path, text, sizeof(text)) == -EACCES ||
 		uni_read_small(path, text, sizeof(text)) == -EPERM)
 		return uni_err_set(err, UNI_EPERM,
 			"process %d may not be looked into: run as its user (with "
 			"kernel.yama.ptrace_scope 0) or as root",
-			p->pid);
+			pid);
 	return 0;
+}
+
+/* It has one way; attaching chooses between perf events and stops. */
+static int proc_choose(const struct uni_target_info *info, const struct uni_host_way *ways,
+	uint32_t nr, char *why_ret, size_t cap)
+{
+	struct uni_err err = { 0 };
+	int rc = check_rights(info->pid, &err);
+
+	(void)ways;
+	(void)nr;
+	if (rc != 0)
+		(void)snprintf(why_ret, cap, "%s", err.msg);
+	return rc != 0 ? -UNI_EPERM : 0;
 }
 
 extern const struct uni_target_ops uni_target_proc;
@@ -198,7 +212,7 @@ static int open_process(struct uni_proc *p, const struct uni_spec *spec,
 	if (rc == 0)
 		rc = look_at_process(p->pid, &p->info, err);
 	if (rc == 0)
-		rc = check_rights(p, err);
+		rc = check_rights(p->pid, err);
 	if (rc == 0 && opts->arch != NULL && opts->arch != p->base.arch)
 		rc = uni_err_set(err, UNI_EMISMATCH, "the image is %s, the process is %s",
 			opts->arch->name, p->base.arch->name);
@@ -364,6 +378,7 @@ const struct uni_target_ops uni_target_proc = {
 	.host_check = uni_process_numbers_check,
 	.claims = proc_claims,
 	.check_wish = uni_way_needs_stop,
+	.choose = proc_choose,
 	.choose_key = choose_key,
 	.probe = proc_probe,
 	.observed_pid = spec_pid,

@@ -331,7 +331,9 @@ static int find_by_image(struct search *s, struct place *ret, struct uni_err *er
 		return uni_err_set(err, UNI_EMISMATCH,
 			"the image's code, or nearly that, is in the memory of "
 			"pid %d at %u place(s), but no vCPU's page tables lead "
-			"there. The guest is still booting, or runs another image",
+			"there. The guest is still booting, runs another image, or its VMM maps "
+			"its memory in parts, whose places only KVM tells (root, without --method "
+			"pause)",
 			s->pid, (unsigned)nr_no);
 	return not_found(s, &hits, err);
 }
