@@ -10,6 +10,7 @@
 
 #define FEW_SAMPLES 30.0 /* of a function: fewer have a floor under their variance */
 #define CORR_MAX    0.8
+#define PHASES	    6 /* of a recording: fewer tell nothing of their spread */
 #define PAIRS_MIN   4
 #define FINE_MIN    64	  /* so many blocks are enough to look at slow changes alone */
 #define FINE	    4	  /* of them make a block whose neighbours may correlate */
@@ -249,6 +250,7 @@ static double slow_var(const struct uni_blocks *b, double share, double *df_ret)
 static struct uni_share find_share(const struct uni_blocks *b, double corr)
 {
 	struct uni_share ret = { .share = share_of(b), .df = INFINITY };
+	double groups;
 
 	if (b->nr < 2) {
 		ret.var = binomial_var(b);
@@ -256,6 +258,12 @@ static struct uni_share find_share(const struct uni_blocks *b, double corr)
 	}
 	ret.var = (b->nr >= FINE_MIN ? slow_var : batch_var)(b, ret.share, &ret.df) /
 		  (b->sum_n * b->sum_n) * (1 + corr) / (1 - corr);
+	/* So many independent groups tell as much as these do. The correlation of a few long phases
+	 * comes out too small. */
+	if (b->nr >= FINE_MIN) {
+		groups = (double)b->nr / FINE * (1 - corr) / (1 + corr);
+		ret.df = fmin(ret.df, fmax(1, groups - PHASES * 2 * corr / (1 + corr)));
+	}
 	if (is_few(b))
 		ret.var = fmax(ret.var, binomial_var(b));
 	/* All runs, or all rounds, are the same. Numbers that are no samples are exact then. */

@@ -464,6 +464,19 @@ static void test_simulated(void **state)
 	assert_in_range(c.coverage * 1000 / c.intervals, 930, 980);
 }
 
+/* Ten phases in a recording: that is too little to tell a change from a phase. */
+static void test_simulated_phases(void **state)
+{
+	struct diff_sim_counts c;
+
+	(void)state;
+	diff_sim_run(
+		&(struct diff_sim){ .samples = 5000, .slower = 1, .hold = 500, .pairs = 300 }, &c);
+	assert_in_range(c.coverage * 1000 / c.intervals, 960, 1000);
+	assert_in_range(c.different, 0, 300 * 6 / 100);
+	assert_in_range(c.unsure, 300 * 93 / 100, 300);
+}
+
 /* A guest that repeats itself within a few blocks: its intervals are not wider for that. */
 static void test_simulated_rounds(void **state)
 {
@@ -500,6 +513,7 @@ int main(void)
 		cmocka_unit_test(test_work_of_runs),
 		cmocka_unit_test(test_relative),
 		cmocka_unit_test(test_simulated),
+		cmocka_unit_test(test_simulated_phases),
 		cmocka_unit_test(test_simulated_rounds),
 	};
 
