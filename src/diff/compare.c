@@ -161,10 +161,13 @@ static void spread_weights(const struct comparing *c, const struct test *test, d
 	w[nr] = WHOLE_BUDGET;
 }
 
+/* Among many discoveries, one may have an interval that holds 0, and a part of what was before may
+ * have no limit: these are not sure. */
 static void take_q(struct comparing *c, struct uni_diff_value *v, double q)
 {
 	v->q = q;
-	v->changed = q <= UNI_DIFF_FDR && fabs(v->c.diff) >= c->limits->threshold;
+	v->changed = q <= UNI_DIFF_FDR && fabs(v->c.diff) >= c->limits->threshold &&
+		     (v->c.low > 0 || v->c.high < 0);
 }
 
 static int test_all(struct comparing *c)

@@ -246,6 +246,28 @@ static void test_repeated(void **state)
 	}
 }
 
+/* Three sure changes make room for two more with P of 5.5 %, whose intervals hold 0. */
+static void test_many(void **state)
+{
+	static const struct side_text before[] = { { "main;serve;first", 500 },
+		{ "main;serve;parse", 3000 }, { "main;serve;gone", 1500 },
+		{ "main;serve;same", 3000 }, { "main;idle_x", 2000 }, { NULL, 0 } };
+	static const struct side_text after[] = { { "main;serve;first", 1500 },
+		{ "main;serve;parse", 6000 }, { "main;serve;new", 1800 },
+		{ "main;serve;same", 6000 }, { "main;idle_x", 4000 }, { NULL, 0 } };
+	struct uni_diff_sides *d = make_sides(before, UNI_FK_GUEST, after);
+	struct uni_diff_result r;
+
+	(void)state;
+	assert_int_equal(uni_diff_compare(d, &usual, &r), 0);
+	assert_true(find_row(d, &r, "first")->value[UNI_SELF].changed);
+	assert_true(find_row(d, &r, "parse")->value[UNI_SELF].c.low < 0);
+	assert_true(find_row(d, &r, "parse")->value[UNI_SELF].q < UNI_DIFF_FDR);
+	assert_false(find_row(d, &r, "parse")->value[UNI_SELF].changed);
+	uni_diff_result_deinit(&r);
+	uni_diff_destroy(d);
+}
+
 /* Recursion counts once; clones and parts are their function; new and gone ones are found. */
 static void test_functions(void **state)
 {
@@ -507,6 +529,7 @@ int main(void)
 		cmocka_unit_test(test_corr),
 		cmocka_unit_test(test_few),
 		cmocka_unit_test(test_repeated),
+		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_verdicts),
 		cmocka_unit_test(test_work),
