@@ -102,6 +102,9 @@ def main():
         name = pathlib.Path(image).stem
         first = str(flavour(name)) not in known
         asked = addresses(image, known.setdefault(str(flavour(name)), set()))
+        if not asked and not first:
+            print(f"# {name}: its functions were asked for in another image")
+            continue
         text = "".join(a + "\n" for a in asked)
         ours = blocks(run([places, image], text))
         inlined = sum(len(b) > 2 for b in ours.values())
