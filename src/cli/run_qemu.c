@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "base/checked.h"
@@ -192,6 +193,14 @@ static int record_it(struct attempt *a, struct uni_err *err)
 	return rc;
 }
 
+/* It did not end by its own will. */
+static bool has_died(const struct uni_boot *b)
+{
+	return b->end == UNI_BOOT_INTERNAL || b->end == UNI_BOOT_PANIC ||
+	       b->end == UNI_BOOT_RESET || b->end == UNI_BOOT_ASTRAY ||
+	       (b->end == UNI_BOOT_EXITED && WIFSIGNALED(b->status));
+}
+
 /* The end of a guest that died says more than errors noticed meanwhile. */
 static int tell_end(struct attempt *a, int rc, struct uni_err *err)
 {
@@ -200,8 +209,7 @@ static int tell_end(struct attempt *a, int rc, struct uni_err *err)
 	if (!has_ended_by_now(a, rc))
 		return rc;
 	uni_boot_tell(&a->boot, line, sizeof(line));
-	if (rc == 0 && a->boot.end != UNI_BOOT_INTERNAL && a->boot.end != UNI_BOOT_PANIC &&
-		a->boot.end != UNI_BOOT_RESET && a->boot.end != UNI_BOOT_ASTRAY) {
+	if (rc == 0 && !has_died(&a->boot)) {
 		if (!a->o->rec.quiet)
 			uni_note("%s" UNI_SUMMARY_KEPT, line);
 		return 0;

@@ -273,6 +273,14 @@ astray_late() { # ACCEL WORDS
 	refused $? "$T/out" 1 "$2.* is kept" && "$U" report r.uniscope | grep -q inner
 }
 
+# QEMU itself is killed, say for want of memory.
+qemu_killed() { # ACCEL
+	recording "$1" -q || return 1
+	pkill -9 -P $run qemu || return 1
+	wait "$run"
+	refused $? "$T/out" 1 'QEMU died .* by signal 9.* is kept' && "$U" report r.uniscope | grep -q spin
+}
+
 resets_late() { # ACCEL: QEMU cannot tell a triple fault from a reset that the guest wants
 	recording "$1" -q --machine q35 || return 1
 	python3 "$SRC/tests/e2e/qmp.py" mon human-monitor-command '{"command-line": "o /1 0xcf9 6"}' || return 1
@@ -412,6 +420,7 @@ for accel in $(by_default kvm "$accels"); do
 	check "record of a guest that has halted for good under $accel" recorded_halted "$accel"
 	check "mostly elsewhere under $accel" mostly_elsewhere "$accel"
 	check "one that halts for good after samples under $accel" halts_late "$accel"
+	check "a QEMU that is killed after samples under $accel" qemu_killed "$accel"
 done
 if [ "$accels" = 'tcg kvm' ]; then
 	check 'an instruction that KVM does not emulate' \
