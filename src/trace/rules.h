@@ -10,8 +10,8 @@
  *	memcpy:min=10us		no shorter ones
  *	malloc:below=parse	only calls that such a function made, directly or not
  *
- * Durations, depths and callers are those of the trace, not of what is left of it. The time of a call
- * left out counts as its caller's own.
+ * Durations, depths and callers are those of the trace, not of what is left of it. The time of a
+ *call left out counts as its caller's own.
  */
 #ifndef UNI_TRACE_RULES_H
 #define UNI_TRACE_RULES_H

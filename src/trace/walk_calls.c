@@ -155,7 +155,7 @@ int uni_walk_calls(struct uni_walk *w, struct uni_walk_calls *s)
 	int rc;
 
 	while ((rc = uni_calls_read(s->calls, &e, &nr)) == 1) {
-		own = uni_calls_walked(s->calls, &over);
+		(void)uni_calls_walked(s->calls, &over);
 		if (over || take_events(w, s, e, nr) != 0)
 			break;
 	}

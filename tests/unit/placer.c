@@ -95,9 +95,9 @@ static void found_by_its_calls(void **state)
 	uint64_t bias = 1;
 
 	see_own(own, 0);
-	/* Others are of no image that is known. */
+	/* Others are of no image that is known, and lie farther apart than this one is long. */
 	for (uint64_t i = 0; i < 100; i++)
-		(void)uni_placer_saw(own->p, UINT64_C(0x600000000123) + i * 0x10f3);
+		(void)uni_placer_saw(own->p, UINT64_C(0x600000000123) + i * 0x20110f3);
 	assert_true(uni_placer_find(own->p, &bias, &at));
 	assert_int_equal(bias, own->bias);
 	assert_int_equal(at.inside, nr_called);
@@ -157,7 +157,7 @@ static void too_many_are_left_out(void **state)
 
 	see_own(own, 0);
 	for (uint64_t i = 0; i < 100000; i++)
-		(void)uni_placer_saw(own->p, UINT64_C(0x600000000123) + i * 0x10f3);
+		(void)uni_placer_saw(own->p, UINT64_C(0x600000000123) + i * 0x20110f3);
 	assert_true(uni_placer_find(own->p, &bias, &at));
 	assert_int_equal(bias, own->bias);
 	assert_false(uni_placer_saw(own->p, called[0] + 1));
