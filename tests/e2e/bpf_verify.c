@@ -99,10 +99,16 @@ static void verify(const void *object, size_t size, const char *name)
 	free(l);
 }
 
-int main(void)
+/* bpf_verify [plain]: the programs with casts, or those without. */
+int main(int argc, char **argv)
 {
-	verify(uni_bpf_object, uni_bpf_object_size, "sampler");
-	verify(uni_bpf_exit_object, uni_bpf_exit_object_size, "exit");
+	if (argc > 1) {
+		verify(uni_bpf_plain_object, uni_bpf_plain_object_size, "sampler_plain");
+		verify(uni_bpf_plain_exit_object, uni_bpf_plain_exit_object_size, "exit_plain");
+	} else {
+		verify(uni_bpf_object, uni_bpf_object_size, "sampler");
+		verify(uni_bpf_exit_object, uni_bpf_exit_object_size, "exit");
+	}
 	printf("1..%u\n", nr_checks);
 	return nr_failed != 0;
 }

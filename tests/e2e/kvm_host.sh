@@ -18,7 +18,8 @@ export BUILD SRC kernel
 
 "$SRC/lab/share" kvm "$BUILD" "$T" "$BUILD/tests/e2e/bpf_verify" "$BUILD/tests/e2e/e2e-kvm-lab" "$BUILD/tests/e2e/kill_at" \
 	"$BUILD/tests/e2e/kvm_exits-lab" "$BUILD/tests/e2e/ends-at-once.elf" "$SRC/lab/boot" "$SRC/lab/kvm/guest" \
-	"$(PATH=$PATH:/usr/sbin command -v bpftool)" "$(command -v perf)" "$(command -v nice)" || exit 1
+	"$(PATH=$PATH:/usr/sbin command -v bpftool)" "$(PATH=$PATH:/usr/sbin command -v setcap)" "$(command -v perf)" \
+	"$(command -v nice)" "$(command -v setpriv)" || exit 1
 cp "$SRC/tests/lab/run.sh" "$T/cases.sh"
 # Everything stays in the lab's memory until the end: waiting for the share takes more of the lab's time on a busier host.
 cat >"$T/run.sh" <<'RUN'

@@ -268,11 +268,8 @@ static void check_trials(
 	if (h->prog_errno == 0 && h->refused == NULL)
 		uni_host_fact_add(w, "program", true, "a trial was loaded");
 	else if (h->prog_errno == 0)
-		uni_host_fact_add(w, "program", h->refused[0] == '\0', "%s%s",
-			h->refused[0] == '\0' ? "the sampler's own were loaded" : h->refused,
-			h->refused[0] == '\0' || has_cap(r, CAP_SYS_ADMIN_BIT)
-				? ""
-				: " (Linux 6.1 wants CAP_SYS_ADMIN besides: try as root)");
+		uni_host_fact_add(w, "program", h->refused[0] == '\0', "%s",
+			h->refused[0] == '\0' ? "the sampler's own were loaded" : h->refused);
 	else if (w->ok && r->filtered)
 		uni_host_fact_add(w, "program", false,
 			"a seccomp filter of this container or service forbids bpf() (%s): run "

@@ -14,5 +14,7 @@ fields() {
 }
 verdict 'frames are as deep as computed, or less' python3 "$SRC/tests/unit/bpf_frames.py" \
 	--against "$OUT/verifier" "$BUILD"/src/backend/kvm/bpf/sampler.bpf.o "$BUILD"/src/backend/kvm/bpf/exit.bpf.o
+verdict 'and those without casts' python3 "$SRC/tests/unit/bpf_frames.py" \
+	--against "$OUT/verifierplain" "$BUILD"/src/backend/kvm/bpf/sampler_plain.bpf.o "$BUILD"/src/backend/kvm/bpf/exit_plain.bpf.o
 verdict 'each field lies in the types of kvm.ko, and there in those of kvm-intel.ko and kvm-amd.ko' fields
 echo "1..$n"

@@ -8,6 +8,8 @@
 
 extern const uint64_t uni_bpf_exit_object[];
 extern const size_t uni_bpf_exit_object_size;
+extern const uint64_t uni_bpf_plain_exit_object[]; /* without casts, as in object.h */
+extern const size_t uni_bpf_plain_exit_object_size;
 
 #define UNI_KVM_EXIT_PROGS_MAX 8
 

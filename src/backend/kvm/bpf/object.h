@@ -21,6 +21,12 @@ struct uni_kvm_exit_progs;
 /* The object file, made by the build. */
 extern const uint64_t uni_bpf_object[];
 extern const size_t uni_bpf_object_size;
+/*
+ * The same without casts (port.bpf.h). A kernel that does not have them is asked for its modules,
+ * where they might be, and permits that question to CAP_SYS_ADMIN alone.
+ */
+extern const uint64_t uni_bpf_plain_object[];
+extern const size_t uni_bpf_plain_object_size;
 
 struct uni_kvm_bpf {
 	struct bpf_object *obj;
@@ -51,6 +57,16 @@ void uni_kvm_bpf_unload(struct uni_kvm_bpf *b); /* NULL-safe */
  * one.
  */
 struct bpf_object *uni_kvm_bpf_open(const void *data, size_t size, const char *name,
+	int (*set_up)(struct bpf_object *obj, void *ctx), void *ctx, struct uni_err *err);
+
+struct uni_kvm_bpf_file {
+	const void *data;
+	const size_t *size;
+};
+
+/* The one with casts, else the plain one. NULL: err says why not the first one. */
+struct bpf_object *uni_kvm_bpf_open_either(const struct uni_kvm_bpf_file *full,
+	const struct uni_kvm_bpf_file *plain, const char *name,
 	int (*set_up)(struct bpf_object *obj, void *ctx), void *ctx, struct uni_err *err);
 
 /* A number for a guest or a vCPU; -1: all are in use. Thread-safe. */

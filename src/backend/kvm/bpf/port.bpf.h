@@ -59,6 +59,15 @@ enum {
  * directly; faults are still caught. The type must belong to the kernel proper, as KVM's types do
  * not if KVM is a module. It must begin with a number of 8 bytes.
  */
+#ifdef UNI_BPF_NO_CASTS
+#define UNI_PEEK(dst, ptr, member)                                                 \
+	do {                                                                       \
+		const void *at_ = __builtin_preserve_access_index(&(ptr)->member); \
+                                                                                   \
+		if (bpf_probe_read_kernel(&(dst), sizeof(dst), at_) != 0)          \
+			(dst) = 0;                                                 \
+	} while (0)
+#else
 enum special_kfunc_type { KF_bpf_rdonly_cast = 1 };
 extern void *bpf_rdonly_cast(const void *obj, u32 btf_id) __ksym __weak;
 struct pt_regs;
@@ -73,6 +82,7 @@ struct pt_regs;
 		else if (bpf_probe_read_kernel(&(dst), sizeof(dst), at_) != 0)               \
 			(dst) = 0;                                                           \
 	} while (0)
+#endif
 
 /* Reads memory of the VMM, which is the current process. */
 static __always_inline long uni_read_user(void *dst, u32 size, u64 hva)
