@@ -155,6 +155,15 @@ stops() { # PID
 	[ $status -eq 0 ] && grep '#0 .*nanosleep' "$T/stacks" && ! grep ' 0000000000000000 ' "$T/stacks"
 }
 
+# Looks at the process until it is there.
+stacks_until() { # WORDS
+	for _ in $(seq 600); do
+		"$U" stacks "proc:pid=$pid" >"$T/stacks" || return 1
+		grep -q "$1" "$T/stacks" && break
+	done
+	head -5 "$T/stacks"
+}
+
 # A thread in a system call: its innermost frame is the kernel, at no address.
 in_kernel() {
 	end
@@ -163,11 +172,7 @@ b = bytearray(1 << 24)
 while True:
     f.readinto(b)' &
 	pid=$!
-	for _ in $(seq 600); do
-		"$U" stacks "proc:pid=$pid" >"$T/stacks" || return 1
-		grep -q '#0 .*\[kernel\]' "$T/stacks" && break
-	done
-	head -5 "$T/stacks"
+	stacks_until '#0 .*\[kernel\]' || return 1
 	grep -q '#0 *\[kernel\]' "$T/stacks" && grep '#1 .*read' "$T/stacks" && ! grep ' 0000000000000000 ' "$T/stacks"
 }
 
@@ -178,11 +183,7 @@ in_vdso() {
 while True:
     perf_counter()' &
 	pid=$!
-	for _ in $(seq 600); do
-		"$U" stacks "proc:pid=$pid" >"$T/stacks" || return 1
-		grep -q '__vdso_clock_gettime' "$T/stacks" && break
-	done
-	head -5 "$T/stacks"
+	stacks_until __vdso_clock_gettime || return 1
 	grep -A1 '__vdso_clock_gettime' "$T/stacks" | tail -1 | grep clock_gettime || return 1
 	"$U" record "proc:pid=$pid" -q -d 2 -F 499 -o "$T/s.uniscope" --overwrite &&
 		"$U" report "$T/s.uniscope" -n 0 >"$T/report" && grep __vdso_clock_gettime "$T/report" && ! grep ' 0x7f' "$T/report"

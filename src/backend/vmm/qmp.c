@@ -382,34 +382,30 @@ int uni_qmp_cpu(struct uni_qmp *q, uint32_t vcpu, struct uni_qmp_cpu *ret)
 	return rc;
 }
 
-int uni_qmp_gpa2hva(void *ctx, uint64_t gpa, uint64_t *hva_ret)
+static int ask_address(struct uni_qmp *q, const char *command, uint64_t address,
+	int (*take)(const struct uni_qmp_message *m, uint64_t *ret), uint64_t *ret)
 {
 	struct uni_qmp_message m;
 	char line[64];
 	int rc;
 
-	(void)snprintf(line, sizeof(line), "gpa2hva 0x%" PRIx64, gpa);
-	rc = monitor_command(ctx, 0, line, &m);
+	(void)snprintf(line, sizeof(line), "%s 0x%" PRIx64, command, address);
+	rc = monitor_command(q, 0, line, &m);
 	if (rc != 0)
 		return rc;
-	rc = uni_qmp_take_gpa2hva(&m, hva_ret);
+	rc = take(&m, ret);
 	uni_qmp_message_free(&m);
 	return rc;
 }
 
+int uni_qmp_gpa2hva(void *ctx, uint64_t gpa, uint64_t *hva_ret)
+{
+	return ask_address(ctx, "gpa2hva", gpa, uni_qmp_take_gpa2hva, hva_ret);
+}
+
 int uni_qmp_gva2gpa(struct uni_qmp *q, uint64_t gva, uint64_t *gpa_ret)
 {
-	struct uni_qmp_message m;
-	char line[64];
-	int rc;
-
-	(void)snprintf(line, sizeof(line), "gva2gpa 0x%" PRIx64, gva);
-	rc = monitor_command(q, 0, line, &m);
-	if (rc != 0)
-		return rc;
-	rc = uni_qmp_take_gva2gpa(&m, gpa_ret);
-	uni_qmp_message_free(&m);
-	return rc;
+	return ask_address(q, "gva2gpa", gva, uni_qmp_take_gva2gpa, gpa_ret);
 }
 
 int uni_qmp_status(struct uni_qmp *q, bool *running_ret, char *status_ret, size_t cap)

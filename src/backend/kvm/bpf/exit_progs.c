@@ -36,13 +36,11 @@ static int share_maps(struct bpf_object *obj, void *ctx)
 static int load_exit_progs(
 	struct uni_kvm_exit_progs *p, const struct uni_kvm_bpf *b, struct uni_err *err)
 {
-	static const struct uni_kvm_bpf_file full = { uni_bpf_exit_object,
-		&uni_bpf_exit_object_size },
-					     plain = { uni_bpf_plain_exit_object,
-						     &uni_bpf_plain_exit_object_size };
 	void *map;
 
-	p->obj = uni_kvm_bpf_open_either(&full, &plain, "uniscope_exits", share_maps, b->obj, err);
+	p->obj = uni_kvm_bpf_open(b->plain ? uni_bpf_plain_exit_object : uni_bpf_exit_object,
+		b->plain ? uni_bpf_plain_exit_object_size : uni_bpf_exit_object_size,
+		"uniscope_exits", share_maps, b->obj, err);
 	if (p->obj == NULL)
 		return -UNI_ENOTSUP;
 	p->by_thread_fd = bpf_map__fd(bpf_object__find_map_by_name(p->obj, "by_thread"));

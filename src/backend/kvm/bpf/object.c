@@ -170,37 +170,24 @@ struct bpf_object *uni_kvm_bpf_open(const void *data, size_t size, const char *n
 	return NULL;
 }
 
-struct bpf_object *uni_kvm_bpf_open_either(const struct uni_kvm_bpf_file *full,
-	const struct uni_kvm_bpf_file *plain, const char *name,
-	int (*set_up)(struct bpf_object *obj, void *ctx), void *ctx, struct uni_err *err)
-{
-	struct uni_err why = { 0 };
-	struct bpf_object *obj = uni_kvm_bpf_open(full->data, *full->size, name, set_up, ctx, &why);
-
-	if (obj == NULL)
-		obj = uni_kvm_bpf_open(plain->data, *plain->size, name, set_up, ctx, NULL);
-	if (obj == NULL)
-		(void)uni_err_set(err, why.code, "%s", why.msg);
-	return obj;
-}
-
+/* A missing right or feature, if known, says more than the error that a program then met. */
 static int open_object(struct uni_kvm_bpf *b, struct uni_err *err)
 {
-	static const struct uni_kvm_bpf_file full = { uni_bpf_object, &uni_bpf_object_size },
-					     plain = { uni_bpf_plain_object,
-						     &uni_bpf_plain_object_size };
 	struct uni_err why = { 0 };
+	int rc;
 
-	b->obj = uni_kvm_bpf_open_either(&full, &plain, "uniscope", NULL, NULL, &why);
+	b->obj =
+		uni_kvm_bpf_open(uni_bpf_object, uni_bpf_object_size, "uniscope", NULL, NULL, &why);
 	if (b->obj == NULL) {
-		/*
-		 * A missing right or feature, if known, says more than the error that a program
-		 * then met.
-		 */
-		int rc = uni_kvm_bpf_check(err);
-
-		return rc != 0 ? rc : uni_err_set(err, why.code, "%s", why.msg);
+		rc = uni_kvm_bpf_check(err);
+		if (rc != 0)
+			return rc;
+		b->plain = true;
+		b->obj = uni_kvm_bpf_open(uni_bpf_plain_object, uni_bpf_plain_object_size,
+			"uniscope", NULL, NULL, NULL);
 	}
+	if (b->obj == NULL)
+		return uni_err_set(err, why.code, "%s", why.msg);
 	b->event = bpf_object__find_program_by_name(b->obj, "uni_event");
 	b->files = bpf_object__find_program_by_name(b->obj, "uni_files");
 	b->texts_fd = map_fd(b->obj, "texts");

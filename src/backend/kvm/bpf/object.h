@@ -30,6 +30,7 @@ extern const size_t uni_bpf_plain_object_size;
 
 struct uni_kvm_bpf {
 	struct bpf_object *obj;
+	bool plain; /* without casts: exit programs have to be, too */
 	struct bpf_program *event, *files;
 	int texts_fd, cfis_fd, chains_fd, counts_fd, rings_fd;
 	struct uni_bpf_guest *guest; /* the map itself: UNI_BPF_GUESTS */
@@ -57,16 +58,6 @@ void uni_kvm_bpf_unload(struct uni_kvm_bpf *b); /* NULL-safe */
  * one.
  */
 struct bpf_object *uni_kvm_bpf_open(const void *data, size_t size, const char *name,
-	int (*set_up)(struct bpf_object *obj, void *ctx), void *ctx, struct uni_err *err);
-
-struct uni_kvm_bpf_file {
-	const void *data;
-	const size_t *size;
-};
-
-/* The one with casts, else the plain one. NULL: err says why not the first one. */
-struct bpf_object *uni_kvm_bpf_open_either(const struct uni_kvm_bpf_file *full,
-	const struct uni_kvm_bpf_file *plain, const char *name,
 	int (*set_up)(struct bpf_object *obj, void *ctx), void *ctx, struct uni_err *err);
 
 /* A number for a guest or a vCPU; -1: all are in use. Thread-safe. */
