@@ -316,12 +316,16 @@ static void say_mismatch(const struct uni_attach_args *args, const struct uni_er
 	*said = true;
 }
 
+bool uni_guest_is_tcg(const struct uni_guest *g)
+{
+	return strcmp(g->info.vmm, "qemu") == 0 && strcmp(g->info.accel, "tcg") == 0;
+}
+
 /* TCG stops a vCPU before the next block of code. Only samples are put right: all code is read for
  * it. */
 static int use_skid(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
-	if (args->no_samples || args->once || g->image == NULL ||
-		strcmp(g->info.vmm, "qemu") != 0 || strcmp(g->info.accel, "tcg") != 0)
+	if (args->no_samples || args->once || g->image == NULL || !uni_guest_is_tcg(g))
 		return 0;
 	if (uni_skid_read(g->image, &g->skid) != 0)
 		return uni_err_nomem(err);

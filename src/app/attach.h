@@ -104,6 +104,7 @@ struct uni_guest {
 
 /* Resolves, loads, attaches, checks the image against guest memory. g may not move afterwards. */
 int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err);
+bool uni_guest_is_tcg(const struct uni_guest *g); /* does QEMU's TCG run it? */
 /* On stderr: how many of its vCPUs (a process: threads) are not among those that are reached. */
 void uni_note_left_off(const char *spec, unsigned left_off, unsigned all);
 void uni_guest_close(struct uni_guest *g); /* detaches; fine on a zeroed struct */

@@ -159,6 +159,10 @@ static void print_counts(struct counted *x)
 		wall_ns / 1e9, wall_ns > 0 ? 100.0 * (double)c->stopped_ns / wall_ns : 0, c->stops,
 		c->stops != 0 ? (double)c->stopped_ns / 1e3 / (double)c->stops : 0,
 		(double)c->longest_ns / 1e3);
+	if (uni_guest_is_tcg(&x->g))
+		(void)puts(
+			"TCG runs the page (4 KiB) of such a function one instruction at a time. "
+			"Calls are exact; rates\nand intervals are those of a slower guest");
 	if (c->gaps != 0)
 		(void)printf("not counted: %.3g s, in %" PRIu64 " gap%s\n", (double)c->gap_ns / 1e9,
 			c->gaps, uni_plural(c->gaps));
@@ -250,6 +254,7 @@ static int put_counts(struct counted *x, struct uni_err *err)
 	uni_json_kv(u64, &j, "gaps", c->gaps);
 	uni_json_kv(u64, &j, "gap_ns", c->gap_ns);
 	uni_json_kv(bool, &j, "guest_ended", c->ended);
+	uni_json_kv(bool, &j, "slowed", uni_guest_is_tcg(&x->g));
 	uni_json_key(&j, "functions");
 	uni_json_array(&j);
 	for (size_t i = 0; i < c->nr; i++)

@@ -64,6 +64,8 @@ judge() {
 		    if n > 1 and (f['interval_ns']['number'] != n - 1 or
 		                  abs(f['interval_ns']['mean'] * (n - 1) - (f['last_ns'] - f['first_ns'])) > n):
 		        wrong.append('%s: intervals %s' % (name, f['interval_ns']))
+		if doc['slowed'] != (sys.argv[4] == 'tcg'):
+		    wrong.append('slowed: %s under %s' % (doc['slowed'], sys.argv[4]))
 		if not 0 < doc['stopped_ns'] or doc['longest_stop_ns'] * doc['stops'] < doc['stopped_ns'] or doc['gaps']:
 		    wrong.append('stops: %s' % {k: v for k, v in doc.items() if k != 'functions'})
 		sys.exit('\n'.join(wrong) or 0)
@@ -75,7 +77,7 @@ is_counted() { # ACCEL VCPUS ROUNDS INNER LEAST FUNCTION...
 	boot_counted "$1" "$2" "$3" "$4" || return 1
 	least=$5
 	shift 5
-	count "$@" && { echo >&9; guest_does_all; } && counter_ends 0 && judge "$least"
+	count "$@" && { echo >&9; guest_does_all; } && counter_ends 0 && judge "$least" "$accel_"
 }
 
 qmp() { python3 "$SRC/tests/e2e/qmp.py" "$T/q" "$@" >/dev/null; }
@@ -84,7 +86,7 @@ qmp() { python3 "$SRC/tests/e2e/qmp.py" "$T/q" "$@" >/dev/null; }
 is_paused_by_another() {
 	boot_counted tcg 2 100 2 && count cpu0_hot cpu1_hot && qmp stop '{}' || return 1
 	echo >&9
-	qmp cont '{}' stop '{}' cont '{}' stop '{}' cont '{}' && guest_does_all && counter_ends 0 && judge 100
+	qmp cont '{}' stop '{}' cont '{}' stop '{}' cont '{}' && guest_does_all && counter_ends 0 && judge 100 tcg
 }
 
 sleeps() { grep -q '^State:.T' "/proc/$counter/status"; }
