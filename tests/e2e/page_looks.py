@@ -124,17 +124,26 @@ def judged(b, T, go, same, skip):
         skip("looks: axe-core finds no violation", f"axe-core is not there: npm install --prefix {AXE.parent.parent.parent} axe-core")
         return
     axe = AXE.read_text()
+
+    def violations(views):
+        bad = []
+        for view in views:
+            go(b, view)
+            bad += [f"{view}: {x}" for x in b.run("axe.run({ resultTypes: ['violations'] }).then(r => r.violations.map(v => v.id + ' ' + v.nodes[0].html.slice(0, 80)))")]
+        return bad
+
     for nr, page in enumerate(("s", "diff", "ring", "poor", "code")):
         b.open(f"file://{T}/{page}.html")
         b.run(axe + ";0")
         # By default each page is light or dark, and some are light and some dark.
         for dark in "01" if os.environ.get("UNISCOPE_ALL") else "01"[nr % 2]:
-            bad = []
             b.run(f"uniscope.state.dark = '{dark}'; uniscope.page.theme()")
-            for view in b.run("[...document.querySelectorAll('nav button')].map(e => e.dataset.view)"):
-                go(b, view)
-                bad += [f"{view}: {x}" for x in b.run("axe.run({ resultTypes: ['violations'] }).then(r => r.violations.map(v => v.id + ' ' + v.nodes[0].html.slice(0, 80)))")]
-            same(bad, [], f"looks: axe-core finds no violation in {page}, {'dark' if dark == '1' else 'light'}")
+            same(violations(b.run("[...document.querySelectorAll('nav button')].map(e => e.dataset.view)")), [], f"looks: axe-core finds no violation in {page}, {'dark' if dark == '1' else 'light'}")
+        # A view that does not fit scrolls, by keyboard as well.
+        if page == "s":
+            b.size(400, 300)
+            same(violations(["quality"]), [], "looks: axe-core finds none where the view scrolls")
+            b.size(1280, 800)
 
 
 def check(b, T, page):

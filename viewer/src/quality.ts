@@ -44,7 +44,7 @@ export class Quality implements View {
         const { head } = this.app.model.data, r = head.recording;
         const guests = (r?.guests ?? []).filter((g) => g.samples > 0 || (r!.guests.length === 1 && !head.calls && !head.promises));
 
-        fill(this.root, h('div', { class: 'scroll pad' },
+        fill(this.root, h('div', { class: 'scroll pad', tab: 0, role: 'region', label: 'Quality' },
             r && !r.closed && h('p', { class: 'warn', text: document.documentElement.dataset.recording ? 'It is being recorded: this is what there is by now.' : 'The recorder was killed, or still runs: this is what was there.' }),
             (head.missing ?? 0) + (head.torn ?? 0) > 0 && h('p', { class: 'warn', text: `The recording is damaged: ${(head.missing ?? 0) > 0 ? count(head.missing!) + ' samples or exits that it tells of are not in it' : 'some of it could not be read'} (${count(head.torn ?? 0)} torn packets). The numbers below are of what was recorded.` }),
             (head.damaged ?? 0) > 0 && h('p', { class: 'warn', text: `The trace is damaged: ${count(head.damaged!)} bytes of it make no sense. Calls, threads and promises are those that could be read.` }),
@@ -64,7 +64,7 @@ export class Quality implements View {
                 this.tile('events lost', count(head.calls.lost), 'calls open then are cut off', head.calls.lost > 0)),
             (head.promises?.left_out ?? 0) + (head.promises?.left_parts ?? 0) > 0 && h('p', { class: 'warn', text: `${count(head.promises!.left_out ?? 0)} threads and promises, and ${count(head.promises!.left_parts ?? 0)} runs, waits and others, are not in this page: it holds the first million and those that something is wrong with. uniscope promises reads all.` }),
             head.promises && h('div', { class: 'tiles' }, this.tile('events of threads', count(head.promises.events), '', false), this.tile('events lost', count(head.promises.lost), '', head.promises.lost > 0)),
-            head.quality !== '' && h('pre', { text: head.quality }),
+            head.quality !== '' && h('pre', { text: head.quality, tab: 0, role: 'region', label: 'Quality in words' }),
             h('p', { class: 'dim', text: `uniscope ${head.uniscope}` })));
     }
 }
