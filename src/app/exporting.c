@@ -2,6 +2,8 @@
 #include "app/exporting.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "app/call_profile.h"
@@ -305,14 +307,26 @@ static int open_promises(struct uni_exporting *x, struct one *o, struct uni_err 
 	return rc;
 }
 
+static int name_sides(struct uni_exporting *x, struct one *o, struct uni_err *err)
+{
+	if (x->before != NULL && x->sides == NULL &&
+		asprintf(&x->sides, "%s, compared with %s", x->src.path, x->before) < 0) {
+		x->sides = NULL;
+		return uni_err_nomem(err);
+	}
+	o->view.title = x->sides;
+	return 0;
+}
+
 static int prepare_view(struct uni_exporting *x, struct one *o, struct uni_err *err)
 {
 	bool alone = o->by == NULL && (o->e->needs & UNI_NEEDS_PROFILE) != 0 && is_trace_alone(x);
 	int rc = open_promises(x, o, err);
 
+	if (rc == 0)
+		rc = name_sides(x, o, err);
 	if (rc != 0)
 		return rc;
-
 	if (o->by != NULL && x->before != NULL) {
 		rc = open_input(x, err);
 		if (rc == 0)
@@ -460,5 +474,7 @@ void uni_exporting_close(struct uni_exporting *x)
 	if (x->has_input)
 		uni_input_close(&x->in);
 	x->diff = NULL;
+	free(x->sides);
+	x->sides = NULL;
 	x->opened = x->has_input = false;
 }

@@ -12,13 +12,16 @@ struct uni_exporting {
 	struct uni_source_args src;
 	const char *calls;  /* "", "time", "count": the functions of a trace; NULL: no */
 	const char *before; /* the file to compare with, or NULL */
-	bool normalize;	    /* before's values to the total of src's */
+	/* before's values to the total of src's: always; never; neither: unless they are exact
+	 * counts */
+	bool normalize, raw;
 	bool keep_log;	    /* the order of stacks is wanted */
 	bool walked, piled; /* only formats of UNI_WALKS_TREE, of UNI_TAKES_PILE are written */
 	/* Private */
 	struct uni_input in; /* read once: it may be a pipe */
 	struct uni_source s;
 	struct uni_profile *diff;
+	char *sides; /* "AFTER, compared with BEFORE"; NULL: not yet, or not compared */
 	struct uni_promise_builder *promises;
 	const struct uni_promise_model *model; /* promises', or NULL: there are none */
 	/* told: the trace's losses were reported, once for all formats */

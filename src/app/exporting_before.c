@@ -1,16 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* export --before: two files as one profile with two columns. */
-#include "app/call_profile.h"
 #include "app/exporting.h"
+
+#include <string.h>
+
+#include "app/call_profile.h"
 #include "profile/copy.h"
 #include "profile/pile.h"
+
+/* Recordings differ in length and rate. Exact counts are of whole runs: they are compared as they
+ * are. */
+static bool is_scaled(const struct uni_exporting *x)
+{
+	return x->normalize ||
+	       (!x->raw && (x->s.profile == NULL ||
+				   strcmp(uni_profile_unit(x->s.profile), "instructions") != 0));
+}
 
 /* Both are in one tree already. */
 static int finish_both(struct uni_exporting *x)
 {
+	const bool scaled = is_scaled(x);
+
 	x->diff = x->s.profile;
 	x->s.profile = NULL;
-	if (x->normalize)
+	if (scaled)
 		uni_profile_scale_first(x->diff);
 	return x->src.piled ? uni_profile_finish_pile(x->diff) : uni_profile_finish(x->diff);
 }
@@ -34,7 +48,7 @@ int uni_exporting_compare_calls(struct uni_exporting *x, const char *by, struct 
 
 	if (x->diff != NULL)
 		return 0;
-	return uni_call_profile_diff(&before, &x->src, by, x->normalize, &x->diff, err);
+	return uni_call_profile_diff(&before, &x->src, by, is_scaled(x), &x->diff, err);
 }
 
 /* Two traces can be compared only by their calls. */
@@ -70,7 +84,7 @@ int uni_exporting_open_before(struct uni_exporting *x, struct uni_err *err)
 		if (rc == 0 && uni_source_is_open(&args, &before))
 			rc = uni_profile_finish(before.profile);
 		if (rc == 0)
-			rc = uni_profile_diff(before.profile, x->s.profile, x->normalize, &x->diff);
+			rc = uni_profile_diff(before.profile, x->s.profile, is_scaled(x), &x->diff);
 	}
 	uni_source_close(&before);
 	return rc == 0 ? uni_source_compared(x->diff, x->before, x->src.path, err)

@@ -305,13 +305,29 @@ static int status_of(enum uni_verdict v)
 								  : UNI_EXIT_OK;
 }
 
+static bool join_tree(struct uni_diffing *x)
+{
+	struct uni_profile *joined;
+
+	if (x->tree == NULL)
+		return true;
+	if (uni_diff_join_renamed(x->d, x->tree, &joined) != 0)
+		return false;
+	if (joined != NULL) {
+		uni_profile_destroy(x->tree);
+		x->tree = joined;
+	}
+	return true;
+}
+
 static int compare_sides(struct uni_diffing *x, const struct uni_diff_limits *limits,
 	int *status_ret, struct uni_err *err)
 {
 	struct uni_diff_result r = { 0 };
 	int rc;
 
-	if (uni_diff_renamed(x->d, &o.args) != 0 || uni_diff_compare(x->d, limits, &r) != 0)
+	if (uni_diff_renamed(x->d, &o.args) != 0 || !join_tree(x) ||
+		uni_diff_compare(x->d, limits, &r) != 0)
 		return uni_err_nomem(err);
 	rc = check_conditions(&r, err);
 	if (rc != 0) {

@@ -46,7 +46,11 @@ static const struct uni_opt *list_export_options(void)
 		{ 0, "before", UNI_OPT_STR, &o.x.before, "FILE",
 			"compare: show what changed from this file to the other", "FILE", NULL },
 		{ 0, "normalize", UNI_OPT_FLAG, &o.x.normalize, NULL,
-			"with --before: scale its values to the other file's total", NULL, NULL },
+			"with --before: scale its values to the other file's total, as is done "
+			"unless both are exact counts",
+			NULL, NULL },
+		{ 0, "no-normalize", UNI_OPT_FLAG, &o.x.raw, NULL,
+			"with --before: leave its values as they are", NULL, NULL },
 		{ 's', "symbols", UNI_OPT_STR, &o.x.src.symbols, "FILE",
 			"names for raw addresses: an ELF, a .usym or " UNI_SYMBOL_TABLE, "FILE",
 			NULL },

@@ -359,8 +359,8 @@ static int run_report(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		return uni_exit_of(uni_err_set(err, UNI_EUSAGE, "--beside needs --html"));
 	if (o.page.before != NULL)
 		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
-			"--before needs --html (`uniscope export --before` has "
-			"other formats)"));
+			"--before needs --html (`uniscope diff OLD NEW` compares in words, "
+			"`uniscope export --before` has other formats)"));
 	rc = uni_source_open(&o.src, &s, err);
 	if (rc != 0)
 		return uni_exit_of(rc);

@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/strtab.h"
 #include "base/vec.h"
 #include "obj/demangle.h"
+#include "profile/copy.h"
 
 #define UNKNOWN "[unknown]"
 
@@ -355,6 +357,35 @@ const char *uni_diff_new_name(const struct uni_diff_sides *d, size_t function)
 	size_t renamed = d->functions.v[function].renamed;
 
 	return renamed != 0 ? uni_diff_name(d, renamed - 1) : NULL;
+}
+
+int uni_diff_join_renamed(
+	const struct uni_diff_sides *d, const struct uni_profile *p, struct uni_profile **ret)
+{
+	size_t nr = uni_profile_nr_frames(p), joined = 0;
+	_cleanup_free_ uint32_t *now = calloc(d->functions.nr + 1, sizeof(*now));
+	_cleanup_free_ uint32_t *same = calloc(nr + 1, sizeof(*same));
+
+	*ret = NULL;
+	if (now == NULL || same == NULL)
+		return -UNI_ENOMEM;
+	memset(now, 0xff, (d->functions.nr + 1) * sizeof(*now));
+	/* The frame that a renamed function has after. */
+	for (uint32_t i = 0; i < nr; i++) {
+		size_t f = uni_diff_function_of(d, p, i), len;
+		const char *name = function_name(p, i, &len);
+
+		if (f < d->functions.nr && d->functions.v[f].renamed != 0 &&
+			uni_strtab_find(d->names, name, len) == d->functions.v[f].renamed - 1)
+			now[f] = i;
+	}
+	for (uint32_t i = 0; i < nr; i++) {
+		size_t f = uni_diff_function_of(d, p, i);
+
+		same[i] = f < d->functions.nr && now[f] != UINT32_MAX ? now[f] : i;
+		joined += same[i] != i;
+	}
+	return joined != 0 ? uni_profile_join(p, same, ret) : 0;
 }
 
 bool uni_diff_was_inlined(const struct uni_diff_sides *d, size_t function, enum uni_side side)

@@ -63,6 +63,10 @@ bool uni_diff_is_synthetic(const struct uni_diff_sides *d, size_t function);
 bool uni_diff_has(const struct uni_diff_sides *d, size_t function, enum uni_side side);
 /* Two functions are one, which has another name after: nothing is left of the other one. */
 void uni_diff_rename(struct uni_diff_sides *d, size_t before, size_t after);
+/* p, a tree of both sides, with the new names of renamed functions on both. *ret NULL: none is in
+ * it. */
+int uni_diff_join_renamed(
+	const struct uni_diff_sides *d, const struct uni_profile *p, struct uni_profile **ret);
 const char *uni_diff_new_name(const struct uni_diff_sides *d, size_t function); /* NULL: the same */
 /* Was it inlined everywhere on that side? */
 bool uni_diff_was_inlined(const struct uni_diff_sides *d, size_t function, enum uni_side side);

@@ -20,6 +20,9 @@ int uni_profile_diff(const struct uni_profile *before, const struct uni_profile 
 int uni_profile_add_copy(
 	struct uni_profile *to, const struct uni_profile *from, double scale, bool second);
 
+/* A finished copy of a profile with two columns, in which same[i] stands for each frame i. */
+int uni_profile_join(const struct uni_profile *p, const uint32_t *same, struct uni_profile **ret);
+
 /*
  * Without the self values of functions whose names match one of the globs. Their callees stay, and
  * totals are those of the rest. *left_out_ret: the sum of both columns that was left out.

@@ -34,27 +34,69 @@ static int map_frames(struct uni_profile *to, const struct uni_profile *from, ui
 	return 0;
 }
 
+/* nodes[node of from] = node of to. same: NULL, or for each frame of from the one that stands for
+ * it. */
+static int map_nodes(struct uni_profile *to, const struct uni_profile *from, const uint32_t *same,
+	uint32_t *nodes)
+{
+	_cleanup_free_ uint32_t *frames = calloc(uni_profile_nr_frames(from) + 1, sizeof(*frames));
+
+	if (frames == NULL || map_frames(to, from, frames) != 0)
+		return -UNI_ENOMEM;
+	nodes[UNI_NODE_ROOT] = UNI_NODE_ROOT;
+	/* Callers have lower numbers than callees. */
+	for (size_t i = UNI_NODE_ROOT + 1; i < uni_profile_nr_nodes(from); i++) {
+		const struct uni_node *n = uni_profile_node(from, (uint32_t)i);
+
+		nodes[i] = uni_profile_child(
+			to, nodes[n->parent], frames[same != NULL ? same[n->frame] : n->frame]);
+		if (nodes[i] == UNI_NODE_NONE)
+			return -UNI_ENOMEM;
+	}
+	return 0;
+}
+
 int uni_profile_add_copy(
 	struct uni_profile *to, const struct uni_profile *from, double scale, bool second)
 {
 	size_t nr = uni_profile_nr_nodes(from);
-	_cleanup_free_ uint32_t *frames = calloc(uni_profile_nr_frames(from) + 1, sizeof(*frames));
 	_cleanup_free_ uint32_t *nodes = calloc(nr, sizeof(*nodes));
 
-	if (frames == NULL || nodes == NULL || map_frames(to, from, frames) != 0)
+	if (nodes == NULL || map_nodes(to, from, NULL, nodes) != 0)
 		return -UNI_ENOMEM;
-	for (size_t i = 0; i < nr; i++) { /* callers have lower numbers than callees */
-		const struct uni_node *n = uni_profile_node(from, (uint32_t)i);
-		double v = n->self * scale;
+	for (size_t i = 0; i < nr; i++) {
+		double v = uni_profile_node(from, (uint32_t)i)->self * scale;
 
-		nodes[i] = i == UNI_NODE_ROOT
-				   ? UNI_NODE_ROOT
-				   : uni_profile_child(to, nodes[n->parent], frames[n->frame]);
-		if (nodes[i] == UNI_NODE_NONE)
-			return -UNI_ENOMEM;
 		if (v != 0.0)
 			uni_profile_add_self(to, nodes[i], second ? 0.0 : v, second ? v : 0.0);
 	}
+	return 0;
+}
+
+static int copy_joined(struct uni_profile *to, const struct uni_profile *from, const uint32_t *same)
+{
+	size_t nr = uni_profile_nr_nodes(from);
+	_cleanup_free_ uint32_t *nodes = calloc(nr, sizeof(*nodes));
+
+	if (nodes == NULL || uni_profile_enable_second(to) != 0 ||
+		map_nodes(to, from, same, nodes) != 0)
+		return -UNI_ENOMEM;
+	for (size_t i = 0; i < nr; i++)
+		uni_profile_add_self(to, nodes[i], uni_profile_node(from, (uint32_t)i)->self,
+			uni_profile_self2(from, (uint32_t)i));
+	uni_profile_set_unit(to, uni_profile_unit(from));
+	return uni_profile_finish(to);
+}
+
+int uni_profile_join(const struct uni_profile *p, const uint32_t *same, struct uni_profile **ret)
+{
+	struct uni_profile *to = uni_profile_create();
+
+	if (to == NULL || copy_joined(to, p, same) != 0) {
+		uni_profile_destroy(to);
+		return -UNI_ENOMEM;
+	}
+	*ret = to;
 	return 0;
 }
 

@@ -99,6 +99,8 @@ check 'renamed functions are matched by their code' gives 3 'checksum_update  (t
 check 'so nothing is new or gone' sh -c '! grep -q "(new)\|(gone)" out && grep -q "json_string  (the same code is json_text after)" out'
 check 'a condition knows both names' gives 3 '^cannot tell: function sum_up +2pp: checksum_update' --fail-if 'function sum_up +2pp' demo.uniscope after.uniscope
 check 'JSON has both names' sh -c '"$1" diff --json --all demo.uniscope after.uniscope | grep -A1 "name.: .checksum_update" | grep -q "new_name.: .sum_up"' sh "$U"
+check 'the tree has the new name for both' sh -c '"$1" diff --tree demo.uniscope after.uniscope >out; grep -q "50.00%  *50.00%  *+0.00 .*sum_up" out && ! grep -q -- "- checksum_update" out' sh "$U"
+check 'so has the picture' sh -c '"$1" diff -o d.svg demo.uniscope after.uniscope >out; grep -q "<title>sum_up .*before 50" d.svg && ! grep -q "<title>checksum_update" d.svg' sh "$U"
 rm -f after.elf
 check 'without the image they are new and gone' gives 3 'sum_up  (new)' --all demo.uniscope after.uniscope
 check 'a threshold hides smaller changes' gives 0 '^the same' --threshold 6 --tolerance 7 old new

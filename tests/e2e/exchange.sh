@@ -76,6 +76,7 @@ printf '%s\n' 'main;work;leaf 3' 'other;leaf 50' 'new;one 4' 'main 1' >other.fol
 printf '%s\n' 'main;work;leaf 30' 'main;work 10' 'other;leaf 5' 'other;a 35' '[idle] 7' >names.folded
 check "a difference is the same by each way" compared
 check "and with --normalize" compared --normalize
+check "and without" compared --no-normalize
 echo nothing >bad.folded
 worse() {
 	"$U" export --input-format folded --before bad.folded other.folded -f folded -o got.bad 2>err

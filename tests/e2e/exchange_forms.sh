@@ -25,12 +25,13 @@ printf '%s\n' 'main;work;leaf 30' 'main;work 10' 'main;std::map<int, T&>::find(i
 printf 'main;a 10\nmain;b 10\n' >before.folded
 printf 'main;a 30\nmain;c 10\n' >after.folded
 compare() {
-	"$U" export --before before.folded after.folded -f folded >got && is got <<'EOT' &&
+	"$U" export --no-normalize --before before.folded after.folded -f folded >got && is got <<'EOT' &&
 main;a 10 30
 main;b 10 0
 main;c 0 10
 EOT
-		"$U" export --normalize --before before.folded after.folded -f folded >got && is got <<'EOT'
+		"$U" export --before before.folded after.folded -f svg >got && grep -q '>after.folded, compared with before.folded<' got &&
+		"$U" export --before before.folded after.folded -f folded >got && is got <<'EOT'
 main;a 20 30
 main;b 20 0
 main;c 0 10
@@ -39,7 +40,7 @@ EOT
 check "two files compared, their totals alike or not" compare
 # Two traces without samples: their calls, each column as it is alone.
 columns() { # BY
-	"$U" export --calls="$1" --before t1.uniscope t2.uniscope -f folded >two 2>/dev/null &&
+	"$U" export --no-normalize --calls="$1" --before t1.uniscope t2.uniscope -f folded >two 2>/dev/null &&
 		sed 's/ [0-9]*$//' two | grep -v ' 0$' >old && sed 's/ [0-9]* \([0-9]*\)$/ \1/' two | grep -v ' 0$' >new || return 1
 	for x in t1:old t2:new; do
 		"$U" export --calls="$1" "${x%:*}.uniscope" -f folded 2>/dev/null | grep -v ' 0$' | LC_ALL=C sort >want.calls
@@ -47,7 +48,7 @@ columns() { # BY
 	done
 }
 compare_traces() {
-	"$U" export --before t1.uniscope t2.uniscope -f folded >unasked 2>err && grep -q 'functions of their traces are compared' err &&
+	"$U" export --no-normalize --before t1.uniscope t2.uniscope -f folded >unasked 2>err && grep -q 'functions of their traces are compared' err &&
 		columns count && columns time && diff two unasked &&
 		"$U" report --html two.html --before t1.uniscope t2.uniscope 2>err && grep -q 'functions of their traces' err
 }
@@ -100,7 +101,7 @@ function,image,self,total
 "'=cmd()",,10,10
 main,,2,42
 EOT
-		"$U" export --before before.folded after.folded -f csv | tr -d '\r' >got && is got <<'EOT' &&
+		"$U" export --no-normalize --before before.folded after.folded -f csv | tr -d '\r' >got && is got <<'EOT' &&
 function,image,self before,self after,total before,total after
 a,,10,30,10,30
 b,,10,0,10,0
@@ -113,9 +114,9 @@ EOT
 }
 check "functions in CSV, of samples, exits and a comparison" table
 red_blue() {
-	"$U" export --before before.folded after.folded -f svg >a.svg &&
+	"$U" export --no-normalize --before before.folded after.folded -f svg >a.svg &&
 		grep -q 'a (30 samples, 75.00%; +50.00%).*rgb(255,0,0)' a.svg &&
-		"$U" export --before before.folded after.folded -f svg -O diffcolors=orangeblue >b.svg &&
+		"$U" export --no-normalize --before before.folded after.folded -f svg -O diffcolors=orangeblue >b.svg &&
 		grep -q 'a (30 samples, 75.00%; +50.00%).*rgb(213,94,0)' b.svg
 }
 check "drawn in red and blue, or safe for the colour-blind" red_blue
