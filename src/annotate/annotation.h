@@ -29,6 +29,7 @@ struct uni_annotation {
 	enum uni_annotation_of of;
 	const char *image; /* path; borrowed */
 	char part[256];	   /* the part of the session, "2 s to 3.5 s only"; "" all of it */
+	struct uni_record_part only; /* the same, if it is a part; its thread is borrowed */
 	uint32_t guest;
 	uint64_t bias;	    /* AVMA - SVMA */
 	bool blocks;	    /* the vCPU stops only where a block of code begins */

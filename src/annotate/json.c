@@ -78,6 +78,7 @@ static void put_head(const struct uni_annotation *a, struct uni_json *j)
 	uni_json_kv(hex, j, "address", a->code.addr);
 	uni_json_kv(u64, j, "size", a->code.size);
 	uni_json_kv(hex, j, "bias", a->bias);
+	uni_record_part_json(j, a->part[0] != '\0' ? &a->only : NULL);
 	uni_json_kv(str, j, "unit", uni_annotation_unit(a));
 	uni_json_kv(double, j, "self", a->self);
 	uni_json_kv(double, j, "total", a->total);

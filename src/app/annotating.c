@@ -305,7 +305,6 @@ static int open_session(
 {
 	struct finder f = { .args = args, .search = uni_search_of(&args->src.debug_dirs), .x = x };
 	struct uni_err no_debug = { 0 };
-	struct uni_record_part part;
 	int rc;
 
 	if (x->s.rec == NULL)
@@ -316,8 +315,8 @@ static int open_session(
 	if (rc != 0)
 		return rc;
 	x->a.image = uni_image_path(x->image);
-	if (uni_source_part(&args->src, &part))
-		uni_part_text(x->a.part, &part);
+	if (uni_source_part(&args->src, &x->a.only))
+		uni_part_text(x->a.part, &x->a.only);
 	(void)uni_debug_of_image(x->image, &f.search, &x->debug, &no_debug);
 	rc = uni_code_read(x->image, f.sym, x->debug, &x->a.code, err);
 	return rc == 0 ? add_numbers(args, x, err) : rc;

@@ -11,6 +11,7 @@
 #include "app/call_profile.h"
 #include "app/timeline.h"
 #include "backend/method.h"
+#include "recording/exact.h"
 #include "recording/sjson.h"
 
 int uni_diff_per_parse(const char *text, struct uni_diff_per *ret, struct uni_err *err)
@@ -166,6 +167,17 @@ static double gcd_of(double a, double b)
 	return a;
 }
 
+static bool is_time_unit(const char *unit)
+{
+	static const char *const units[] = { "samples", "ns", "us", "ms", "s" };
+
+	for (size_t i = 0; i < uni_array_len(units); i++) {
+		if (strcmp(unit, units[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
 /*
  * The number of samples behind values without times. Values in nanoseconds are multiples of the
  * period of the profiler. 0: there is no such period. Files without a unit, such as folded stacks,
@@ -185,6 +197,9 @@ static double count_samples(const struct uni_profile *p)
 	}
 	if (!unit && period < PERIOD_MIN)
 		return sum < SAMPLES_MAX ? sum : 0;
+	/* Bytes and events are often multiples of a small number. */
+	if (unit && !is_time_unit(uni_profile_unit(p)) && period < PERIOD_MIN)
+		return 0;
 	/* With one stack or none, any number would be the period. */
 	return period > 1 && uni_profile_nr_nodes(p) > 2 && sum / period > 1 ? sum / period : 0;
 }
@@ -318,15 +333,27 @@ static int read_values(const struct uni_source_args *args, const struct uni_diff
 		r->run.entry = r->entries.v;
 		r->run.nr = r->entries.nr;
 	}
-	r->run.samples = timed ? (double)r->entries.nr : count_samples(r->run.p);
+	r->exact = r->calls == NULL && r->s.rec != NULL &&
+		   uni_exact_is_there(uni_recording_path(r->s.rec), 0);
+	if (timed)
+		r->run.samples = (double)r->entries.nr;
+	else if (!r->exact)
+		r->run.samples = count_samples(r->run.p);
 	r->seconds = seconds_of(&r->s, &args->part);
 	if (per->kind == UNI_DIFF_PER_NONE)
 		return 0;
 	if (r->calls != NULL)
 		r->run.scale = of->calls ? 1 : 1e-9;
+	else if (r->exact)
+		r->run.scale = 1;
 	else if (of->exits == NULL && r->s.rec != NULL)
 		r->run.scale = sample_seconds(&r->s);
 	return 0;
+}
+
+bool uni_diff_run_is_time(const struct uni_diff_read *r)
+{
+	return is_time_unit(uni_profile_unit(r->run.p));
 }
 
 int uni_diff_run_read(const struct uni_source_args *args, const struct uni_diff_of *of,

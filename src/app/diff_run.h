@@ -41,8 +41,11 @@ struct uni_diff_read {
 	UNI_VEC(struct uni_diff_work) work;
 	struct uni_diff_run run; /* borrows all of these */
 	double seconds;		 /* that it took; 0: not known */
+	bool exact;		 /* its values are instructions, all of them */
 };
 
+/* Are its values time, or samples of it? */
+bool uni_diff_run_is_time(const struct uni_diff_read *r);
 /* Close it in any case. */
 int uni_diff_run_read(const struct uni_source_args *args, const struct uni_diff_of *of,
 	const struct uni_diff_per *per, struct uni_diff_read *ret, struct uni_err *err);

@@ -7,6 +7,7 @@
 
 #include "app/given_twice.h"
 #include "base/checked.h"
+#include "recording/exact.h"
 #include "profile/copy.h"
 
 static const struct uni_diff_of kinds[] = {
@@ -54,24 +55,33 @@ static bool has_same_work(const char *path, struct uni_record_work *first)
 	return same;
 }
 
-/* If all runs did the same, they are what is compared, provided there are enough. */
+/*
+ * If all runs did the same, they are what is compared, provided there are enough. Exact counts are
+ * of all that a guest did, so their totals are compared, as those of one on each side are.
+ */
 static void choose_per(
 	const struct uni_diffing_args *args, struct uni_diff_per *per, struct uni_diffing *x)
 {
 	struct uni_record_work work = { 0 };
+	bool exact = args->of == NULL, same = true;
 
 	for (int s = 0; s < UNI_SIDES; s++) {
 		for (size_t i = 0; i < args->side[s].nr; i++) {
-			if (!has_same_work(args->side[s].path[i], &work))
-				return;
+			exact = exact && uni_exact_is_there(args->side[s].path[i], 0);
+			same = same && has_same_work(args->side[s].path[i], &work);
 		}
 	}
+	if (!exact && !same)
+		return;
 	if (args->side[UNI_BEFORE].nr >= UNI_DIFF_RUNS_MIN &&
 		args->side[UNI_AFTER].nr >= UNI_DIFF_RUNS_MIN)
 		per->kind = UNI_DIFF_PER_RUN;
-	else
+	else if (!exact)
 		x->show.hint = "all were recorded with the same command: give 3 recordings of "
 			       "each side, and its time is compared";
+	else
+		x->show.hint = "exact counts: give one session of each side, or 3, and their "
+			       "totals are compared";
 }
 
 static int check_per(
@@ -82,6 +92,47 @@ static int check_per(
 		return uni_err_set(err, UNI_EUSAGE,
 			"--per run compares whole runs: give at least %d recordings of each side",
 			UNI_DIFF_RUNS_MIN);
+	return 0;
+}
+
+static const char *kind_of(const struct uni_diff_read *r, const struct uni_diff_of *of)
+{
+	if (r->calls != NULL)
+		return "a function trace";
+	return of->exits != NULL || uni_diff_run_is_time(r) ? "samples"
+							    : uni_profile_unit(r->run.p);
+}
+
+/* Says what is counted, if that is no time: instructions, or what a file says ("cycles"). */
+static int name_counted(struct uni_diffing *x, const struct uni_diff_read *r,
+	const struct uni_diff_of *of, const char *path, struct uni_err *err)
+{
+	const char *kind = kind_of(r, of);
+	bool first = x->kind == NULL;
+
+	if (!first && strcmp(x->kind, kind) != 0)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"%s holds %s, and the file before it %s: only like can be compared with "
+			"like",
+			path, kind, x->kind);
+	if (first && (x->kind = strdup(kind)) == NULL)
+		return uni_err_nomem(err);
+	if (r->calls != NULL) {
+		x->show.whole = of->calls ? of->whole : "the time in traced functions";
+		return 0;
+	}
+	if (of->exits != NULL || uni_diff_run_is_time(r))
+		return 0;
+	if (of->all_time)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"%s has numbers of %s: --of %s is about samples of time", path, kind,
+			of->name);
+	x->show.counted = x->show.value = x->kind;
+	if (first && asprintf(&x->whole, "%s %s", r->exact ? "the guest's" : "all", x->kind) < 0) {
+		x->whole = NULL;
+		return uni_err_nomem(err);
+	}
+	x->show.whole = x->whole;
 	return 0;
 }
 
@@ -96,13 +147,8 @@ static int add_run(struct uni_diffing *x, enum uni_side side, struct uni_source_
 	args->exits = of->exits;
 	args->quiet = true;
 	rc = uni_diff_run_read(args, of, per, &r, err);
-	if (rc == 0 && x->kind != 0 && x->kind != (r.calls != NULL ? 'c' : 's'))
-		rc = uni_err_set(err, UNI_ENOTSUP,
-			"%s holds %s, and the file before it %s: only like can be compared with "
-			"like",
-			args->path, r.calls != NULL ? "a function trace" : "samples",
-			r.calls != NULL ? "samples" : "a function trace");
-	x->kind = r.calls != NULL ? 'c' : 's';
+	if (rc == 0)
+		rc = name_counted(x, &r, of, args->path, err);
 	if (rc == 0 && uni_diff_add(x->d, side, &r.run) != 0)
 		rc = uni_err_nomem(err);
 	if (rc == 0 && x->tree != NULL &&
@@ -110,11 +156,12 @@ static int add_run(struct uni_diffing *x, enum uni_side side, struct uni_source_
 		rc = uni_err_nomem(err);
 	if (rc == 0) {
 		x->show.side[side].samples += r.run.samples;
+		if (x->tree != NULL)
+			uni_profile_set_unit(x->tree, uni_profile_unit(r.run.p));
+		x->show.side[side].counted += uni_profile_total(r.run.p);
 		x->show.side[side].seconds += r.seconds;
-		if (r.calls != NULL) {
+		if (r.calls != NULL)
 			x->show.side[side].unit = "calls";
-			x->show.whole = of->calls ? of->whole : "the time in traced functions";
-		}
 	}
 	uni_diff_run_close(&r);
 	return rc;
@@ -141,12 +188,11 @@ static int add_side(struct uni_diffing *x, enum uni_side side, const struct uni_
 
 static int name_part(const struct uni_source_args *args, struct uni_diffing *x, struct uni_err *err)
 {
-	struct uni_record_part part;
 	char text[UNI_PART_TEXT];
 
-	if (!uni_source_part(args, &part))
+	if (!uni_source_part(args, &x->show.only))
 		return 0;
-	uni_part_text(text, &part);
+	uni_part_text(text, &x->show.only);
 	x->show.part = x->part = strdup(text);
 	return x->part != NULL ? 0 : uni_err_nomem(err);
 }
@@ -160,7 +206,6 @@ static bool create_tree(struct uni_diffing *x)
 /* Shares of both sides are at the same scale. */
 static int finish_tree(struct uni_diffing *x, struct uni_err *err)
 {
-	uni_profile_set_unit(x->tree, x->show.side[UNI_AFTER].unit);
 	uni_profile_scale_first(x->tree);
 	return uni_profile_finish(x->tree) == 0 ? 0 : uni_err_nomem(err);
 }
@@ -186,9 +231,11 @@ int uni_diffing_open(
 	x.d = uni_diff_create(nr);
 	if (x.d == NULL)
 		return uni_err_nomem(err);
-	x.show = (struct uni_diff_show){
-		.d = x.d, .of = of->name, .whole = of->whole, .value = of->value
-	};
+	x.show = (struct uni_diff_show){ .d = x.d,
+		.of = of->name,
+		.whole = of->whole,
+		.value = of->value,
+		.counted = strcmp(of->value, "s") == 0 ? "time" : of->value };
 	if (per.kind == UNI_DIFF_PER_NONE)
 		choose_per(args, &per, &x);
 	if (per.kind != UNI_DIFF_PER_NONE)
@@ -216,5 +263,7 @@ void uni_diffing_close(struct uni_diffing *x)
 	uni_profile_destroy(x->tree);
 	free(x->per);
 	free(x->part);
+	free(x->whole);
+	free(x->kind);
 	*x = (struct uni_diffing){ 0 };
 }

@@ -24,8 +24,8 @@ struct uni_diffing {
 	struct uni_diff_sides *d;
 	struct uni_diff_show show; /* all but r and limits */
 	struct uni_profile *tree;  /* NULL: not asked for */
-	char *per, *part;	   /* owned: show.per, show.part */
-	char kind;		   /* 's' samples are compared, 'c' calls; 0: not known yet */
+	char *per, *part, *whole;  /* owned: show.per, show.part, show.whole or NULL */
+	char *kind;		   /* what its recordings hold, in a word; NULL: not known yet */
 };
 
 /* Words of --of, for completion. */

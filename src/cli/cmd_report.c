@@ -253,7 +253,7 @@ static int print_exits(const struct uni_source *s, struct uni_err *err)
 	uni_source_note_damage(&o.src, s, &read);
 	rc = uni_sink_open_file("-", &out, err);
 	if (rc == 0 && o.json)
-		uni_json_exits(t, out);
+		uni_json_exits(t, uni_recording_part(s->rec), out);
 	else if (rc == 0 && put_exits(s, t, &text, out) != 0)
 		uni_sink_puts(out, "(out of memory)\n");
 	uni_exit_table_destroy(t);
@@ -271,6 +271,7 @@ static int print_json(const struct uni_source *s, struct uni_err *err)
 
 	if (rc != 0)
 		return rc;
+	o.view.part = s->rec != NULL ? uni_recording_part(s->rec) : NULL;
 	rc = o.view.top != 0 ? uni_json_view(s->profile, &o.view, out, err)
 			     : e->write(&view, NULL, 0, out, err);
 	if (rc != 0) {

@@ -17,6 +17,8 @@ const char *const uni_diff_condition_words[] = {
 	[UNI_CONDITION_FAILED] = "failed",
 };
 
+#define COUNT_WHOLE 1000 /* from here on, a count has no decimals */
+
 /* Two digits: more would claim to know more. */
 static double round_up(double v)
 {
@@ -25,22 +27,27 @@ static double round_up(double v)
 	return ceil(v / unit) * unit;
 }
 
+static bool is_time(const struct uni_diff_show *s)
+{
+	return strcmp(s->counted, "time") == 0;
+}
+
 static void put_needed(const struct uni_diff_show *s, struct uni_strbuf *ret)
 {
 	const struct uni_diff_side_info *b = &s->side[UNI_BEFORE], *a = &s->side[UNI_AFTER];
 	double fewest = fmin(b->samples, a->samples);
 	char number[UNI_NUMBER_MAX];
 
-	if (!(fewest > 0)) {
-		uni_strbuf_addf(ret,
-			"; the number of samples is not known: give %d recordings of "
-			"each side",
-			UNI_DIFF_RUNS_MIN);
-		return;
-	}
 	if (uni_diff_of_runs(s->d)) {
 		uni_strbuf_addf(ret, "; about %.0f runs of each side would tell",
 			round_up(s->r->more * (double)uni_min(b->nr, a->nr)));
+		return;
+	}
+	if (!(fewest > 0)) {
+		uni_strbuf_addf(ret, "; %s: give %d recordings of each side",
+			is_time(s) ? "the number of samples is not known"
+				   : "one run tells nothing of the spread of counts",
+			UNI_DIFF_RUNS_MIN);
 		return;
 	}
 	uni_text_number(number, round_up(s->r->more * fewest));
@@ -56,8 +63,14 @@ static void put_work_value(
 		double size;
 	} units[] = { { "s", 1 }, { "ms", 1e-3 }, { "us", 1e-6 }, { "ns", 1e-9 } };
 	double v = share * (s->r->each ? 1 : uni_diff_work_value(s->d));
+	char number[UNI_NUMBER_MAX];
 	size_t i = 0;
 
+	if (strcmp(s->value, "s") != 0 && fabs(v) >= COUNT_WHOLE) {
+		uni_text_number(number, fabs(v));
+		uni_strbuf_addf(ret, "%s%s %s", v < 0 ? "-" : sign ? "+" : "", number, s->value);
+		return;
+	}
 	if (strcmp(s->value, "s") != 0) {
 		uni_strbuf_addf(ret, sign ? "%+.4g %s" : "%.4g %s", v, s->value);
 		return;
@@ -135,6 +148,15 @@ static void put_largest(const struct uni_diff_show *s, struct uni_strbuf *ret)
 			ret, "; %zu larger, %zu smaller", s->r->nr_larger, s->r->nr_smaller);
 }
 
+/* Less time is faster. Fewer instructions need not be. */
+static void put_direction(const struct uni_diff_show *s, bool more, struct uni_strbuf *ret)
+{
+	if (is_time(s))
+		uni_strbuf_adds(ret, more ? "slower: " : "faster: ");
+	else
+		uni_strbuf_addf(ret, "%s %s: ", more ? "more" : "fewer", s->counted);
+}
+
 /* The same with --per call. */
 static void put_verdict_of_calls(const struct uni_diff_show *s, struct uni_strbuf *ret)
 {
@@ -180,7 +202,7 @@ void uni_diff_verdict(const struct uni_diff_show *s, struct uni_strbuf *ret)
 		return;
 	case UNI_VERDICT_SLOWER:
 	case UNI_VERDICT_FASTER:
-		uni_strbuf_adds(ret, s->r->verdict == UNI_VERDICT_SLOWER ? "slower: " : "faster: ");
+		put_direction(s, s->r->verdict == UNI_VERDICT_SLOWER, ret);
 		put_whole(s, ret);
 		return;
 	case UNI_VERDICT_LARGER:
@@ -247,6 +269,9 @@ static void put_side(const struct uni_diff_show *s, enum uni_side side, struct u
 	uni_text_number(number, i->samples);
 	if (i->samples > 0)
 		uni_sink_printf(out, ": %s %s", number, i->unit);
+	uni_text_number(number, i->counted);
+	if (!(i->samples > 0) && !is_time(s))
+		uni_sink_printf(out, ": %s %s", number, s->counted);
 	if (i->seconds > 0)
 		uni_sink_printf(out, " in %.1f s", i->seconds);
 	uni_text_number(number, uni_diff_work_units(s->d, side));
@@ -266,11 +291,11 @@ static void put_notes(const struct uni_diff_show *s, struct uni_sink *out)
 
 	if (s->hint != NULL)
 		uni_sink_printf(out, "note     %s\n", s->hint);
-	if (independent)
+	if (independent && fmin(s->side[UNI_BEFORE].samples, s->side[UNI_AFTER].samples) > 0)
 		uni_sink_printf(out,
 			"note     without times, samples count as independent: bursts make the "
 			"true intervals wider\n");
-	else if (!uni_diff_of_runs(s->d))
+	else if (!uni_diff_of_runs(s->d) && s->hint == NULL)
 		uni_sink_printf(out,
 			"note     one run tells nothing of differences between runs: give %d of "
 			"each side for that\n",
@@ -357,8 +382,8 @@ static void put_scale(const struct uni_diff_show *s, struct uni_sink *out)
 		uni_sink_puts(out, "per call each function by its own calls, if it has enough\n");
 	} else if (s->r->has_work) {
 		put_work_value(s, 1, false, &line);
-		uni_sink_printf(out, "100 %%    %s of %s per %s, which is that of before\n", line.s,
-			s->whole, s->per);
+		uni_sink_printf(out, "100 %%    %s%s%s per %s, which is that of before\n", line.s,
+			is_time(s) ? " of " : "", is_time(s) ? s->whole : "", s->per);
 	} else {
 		uni_sink_printf(out, "100 %%    %s, of each side by itself\n", s->whole);
 	}

@@ -7,12 +7,14 @@
 #include "base/strbuf.h"
 #include "diff/compare.h"
 #include "diff/condition.h"
+#include "recording/recording.h"
 
 /* One side in words. */
 struct uni_diff_side_info {
 	const char *const *path; /* of its runs */
 	size_t nr;
 	double samples; /* 0: not known */
+	double counted; /* all values of all runs */
 	double seconds; /* of all runs; 0: not known */
 	const char *unit;
 };
@@ -21,12 +23,14 @@ struct uni_diff_show {
 	const struct uni_diff_sides *d;
 	const struct uni_diff_result *r;
 	const struct uni_diff_limits *limits;
-	const char *of;	   /* --of */
-	const char *whole; /* "the guest's time on a CPU" */
-	const char *per;   /* "call of GLOB": the known work; NULL: it is not known */
-	const char *value; /* the unit of values per unit of work; "s": shown as a time */
-	const char *part;  /* of each recording: "2 s to 3.5 s only"; NULL: all of it */
-	const char *hint;  /* another way to compare them; NULL: none */
+	const char *of;		     /* --of */
+	const char *whole;	     /* "the guest's time on a CPU" */
+	const char *counted;	     /* what that consists of: "time", "exits", "instructions" */
+	const char *per;	     /* "call of GLOB": the known work; NULL: it is not known */
+	const char *value;	     /* the unit of values per unit of work; "s": shown as a time */
+	const char *part;	     /* of each recording: "2 s to 3.5 s only"; NULL: all of it */
+	struct uni_record_part only; /* the same, if it is a part; its thread is borrowed */
+	const char *hint;	     /* another way to compare them; NULL: none */
 	struct uni_diff_side_info side[UNI_SIDES];
 	const struct uni_condition *condition; /* judged */
 	size_t nr_conditions;

@@ -134,6 +134,8 @@ void uni_diff_json(const struct uni_diff_show *s, struct uni_sink *out)
 	uni_json_kv(str, &j, "verdict", verdicts[s->r->verdict]);
 	uni_json_kv(str, &j, "text", line.s);
 	uni_json_kv(str, &j, "of", s->of);
+	uni_json_kv(str, &j, "counted", s->counted);
+	uni_record_part_json(&j, s->part != NULL ? &s->only : NULL);
 	put_json_work(&j, s);
 	put_json_side(&j, s, UNI_BEFORE);
 	put_json_side(&j, s, UNI_AFTER);

@@ -41,6 +41,8 @@ double uni_exit_row_cost_ns(const struct uni_exit_row *row);
 void uni_text_exits(
 	const struct uni_exit_table *t, const struct uni_text_opts *opts, struct uni_sink *out);
 /* docs/formats/json.md */
-void uni_json_exits(const struct uni_exit_table *t, struct uni_sink *out);
+/* part NULL: of all the recording. */
+void uni_json_exits(
+	const struct uni_exit_table *t, const struct uni_record_part *part, struct uni_sink *out);
 
 #endif

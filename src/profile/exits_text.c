@@ -90,7 +90,8 @@ static void json_row(struct uni_json *j, const struct uni_exit_row *r, bool name
 	uni_json_object_end(j);
 }
 
-void uni_json_exits(const struct uni_exit_table *t, struct uni_sink *out)
+void uni_json_exits(
+	const struct uni_exit_table *t, const struct uni_record_part *part, struct uni_sink *out)
 {
 	const struct uni_exit_row *rows;
 	size_t nr = uni_exit_table_rows(t, &rows);
@@ -100,6 +101,7 @@ void uni_json_exits(const struct uni_exit_table *t, struct uni_sink *out)
 	uni_json_object(&j);
 	uni_json_kv(str, &j, "format", "uniscope-exits");
 	uni_json_kv(u64, &j, "version", 1);
+	uni_record_part_json(&j, part);
 	uni_json_key(&j, "rows");
 	uni_json_array(&j);
 	for (size_t i = 0; i < nr; i++)

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/json.h"
+#include "base/text.h"
 #include "recording/recording_priv.h"
 
 struct choosing {
@@ -105,6 +107,26 @@ void uni_recorded_part_destroy(struct uni_recorded_part *p)
 		return;
 	free((char *)(uintptr_t)p->what.thread);
 	free(p);
+}
+
+void uni_record_part_json(struct uni_json *j, const struct uni_record_part *part)
+{
+	char clean[UNI_TEXT_MAX + 1];
+
+	if (part == NULL)
+		return;
+	uni_json_key(j, "part");
+	uni_json_object(j);
+	uni_json_kv(double, j, "from", part->from);
+	if (part->to != 0)
+		uni_json_kv(double, j, "to", part->to);
+	if (part->vcpu.chosen)
+		uni_json_kv(u64, j, "vcpu", part->vcpu.nr);
+	if (part->thread != NULL) {
+		(void)uni_text_clean(clean, sizeof(clean), part->thread, strlen(part->thread));
+		uni_json_kv(str, j, "thread", clean);
+	}
+	uni_json_object_end(j);
 }
 
 const struct uni_record_part *uni_recording_part(const struct uni_recording *r)

@@ -343,6 +343,11 @@ struct uni_record_part {
 	const char *thread; /* glob of names; NULL: all */
 };
 
+struct uni_json;
+
+/* Its member "part"; none for NULL. */
+void uni_record_part_json(struct uni_json *j, const struct uni_record_part *part);
+
 /* Samples and exits of the chosen guests, of all vCPUs and threads. */
 struct uni_record_choice {
 	uint64_t all, in_time; /* in the time of the part */

@@ -84,6 +84,16 @@ check 'folded nanoseconds: a period is one sample' gives 0 'n1.folded: 5,001 sam
 printf 'main;a 300000001\nmain;b 700000002\n' >huge1
 printf 'main;a 310000003\nmain;b 690000001\n' >huge2
 check 'nor are values that no number of samples has' gives 3 'not known' huge1 huge2
+bytes() { # NAME A B
+	printf '{"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": [{"name": "main"}, {"name": "a"}, {"name": "b"}]},
+"profiles": [{"type": "sampled", "name": "heap", "unit": "bytes", "startValue": 0, "endValue": 1, "samples": [[0, 1], [0, 2]], "weights": [%s, %s]}]}' "$2" "$3" >"$1"
+}
+bytes heap1.json 4096 8192
+bytes heap2.json 8192 8192
+check 'bytes are no time, and no samples' gives 3 '^before   heap1.json: 12,288 bytes$' heap1.json heap2.json
+check 'and named as what they are' sh -c 'grep -q "^100 %    all bytes, of each side by itself$" out && ! grep -q "time\|samples" out' sh
+check 'JSON says what was counted' sh -c '"$1" diff --json heap1.json heap2.json | grep -qx "  .counted.: .bytes.," && "$1" diff --json old new | grep -qx "  .counted.: .time.,"' sh "$U"
+check 'bytes and samples are no pair' gives 1 'old holds samples, and the file before it bytes: only like' heap1.json old
 # The same guest with other names of two functions, whose code is the same.
 renamed() {
 	tar xf "$SRC/tests/golden/recorded/recorded.tar.xz" demo.elf demo.replay &&

@@ -319,6 +319,30 @@ differs() {
 	refused $? "$T/out" 2 'exact counts are compared by function'
 }
 
+# Several runs of a side: what moved is said of instructions, and not of time.
+several() {
+	for i in 1 2 3; do
+		rm -rf "$T/old$i" "$T/new$i"
+		cp -r "$T/tree.uniscope" "$T/old$i" && cp -r "$T/more.uniscope" "$T/new$i" || return 1
+	done
+	set -- "$T/old1" "$T/old2" "$T/old3" -- "$T/new1" "$T/new2" "$T/new3"
+	"$U" diff --json "$T/tree.uniscope" "$T/more.uniscope" >"$T/one.json"
+	"$U" diff --threshold 0.0001 --json "$@" >"$T/three.json"
+	[ $? -eq 4 ] && judge several "$T/one.json" "$T/three.json" || return 1
+	/usr/bin/python3 "$SRC/tests/e2e/schema.py" --file diff "$SRC" "$T/three.json" || return 1
+	"$U" diff --threshold 0.0001 --fail-if 'total +90%' "$@" >"$T/out" && cat "$T/out" &&
+		grep -q '^more instructions: +' "$T/out" && grep -q '^before .*: [0-9,]* instructions, 3 runs$' "$T/out" &&
+		grep -q '^100 %    [0-9,]* instructions per run' "$T/out" && ! grep -q 'time\|samples\|slower' "$T/out" || return 1
+	"$U" diff --of time -o "$T/d.svg" "$@" >"$T/out"
+	cat "$T/out"
+	grep -q "^100 %    the guest's instructions, of each side" "$T/out" && ! grep -q "samples" "$T/out" &&
+		grep -q '<title>exact_node_. ([0-9,]* instructions' "$T/d.svg" || return 1
+	"$U" diff "$T/old1" "$T/old2" -- "$T/new1" >"$T/out"
+	[ $? -eq 3 ] && cat "$T/out" && grep -q '^note     exact counts: give one session of each side, or 3' "$T/out" || return 1
+	"$U" diff --of wall "$@" >"$T/out" 2>&1
+	refused $? "$T/out" 1 'numbers of instructions: --of wall is about samples'
+}
+
 # Each thread's frames stay its own: 400 turns of each, known instructions, nothing that does not match.
 threads() {
 	counted t "$BUILD/lab/threads-gcc-nofp.elf" scale=1 && "$U" export --no-inline -f folded "$T/t.uniscope" \
@@ -479,6 +503,7 @@ for elf in "$BUILD"/lab/exact-gcc-nofp.elf "$BUILD"/lab/aarch64/exact-*.elf; do
 	fi
 done
 check 'diff says what changed, not how likely' differs
+check 'diff of several runs speaks of instructions' several
 check 'a guest that something else starts' by_hand
 check '`record` of it, by its name' recorded tree counting -name counting
 [ -z "${UNISCOPE_ALL-}" ] || check '`record` of it while it runs' recorded_meanwhile

@@ -360,6 +360,16 @@ def diff(before, after, result):
                                                    sum(n[0] for n in new.values()) - sum(o[0] for o in old.values())) or not changed
 
 
+def several(one, three):
+    """`diff` of three runs of each side, which are alike: the totals of one of each."""
+    with open(one) as f, open(three) as g:
+        a, b = json.load(f), json.load(g)
+    old, new = a['instructions_before'], a['instructions_after']
+    return same('counted', b['counted'], 'instructions') + same('per', b['per'], 'run') + same('unit', b['total']['unit'], 'instructions') + \
+        same('before', b['total']['value_before'], old) + same('verdict', b['verdict'], 'slower') + same('words', b['text'][:18], 'more instructions:') + \
+        same('change', round(b['total']['relative']['difference'] * old), new - old)
+
+
 def grown(before, after):
     """Prints the function whose own instructions grew by the largest part, of those with more than 1,000."""
     def of(path):
@@ -425,4 +435,4 @@ def lines(info, gcov):
 
 if __name__ == '__main__':
     sys.exit(1 if {'known': known, 'callgrind': callgrind, 'annotated': annotated, 'calls': calls, 'lines': lines,
-                'modes': modes, 'blocks': blocks, 'quarters': quarters, 'basic': basic, 'parts': parts, 'trace': trace, 'calls-of': calls_of, 'part': part, 'diff': diff, 'grown': grown, 'range': range_of, 'steps': steps}[sys.argv[1]](*sys.argv[2:]) else 0)
+                'modes': modes, 'blocks': blocks, 'quarters': quarters, 'basic': basic, 'parts': parts, 'trace': trace, 'calls-of': calls_of, 'part': part, 'diff': diff, 'several': several, 'grown': grown, 'range': range_of, 'steps': steps}[sys.argv[1]](*sys.argv[2:]) else 0)

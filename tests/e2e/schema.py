@@ -56,6 +56,7 @@ def damaged(doc, path):
     return ret
 
 
+A_PART = "a part, and it says which"
 ran = set()  # commands that gave a document here
 # Documents that need a guest which runs: another test makes them, and judges them by `--file`.
 ELSEWHERE = {"count": ("count.sh", "count"), "annotate": ("exact.sh", "annotate")}
@@ -137,8 +138,12 @@ def documents():
     with open("clone", "w", encoding="utf-8") as f:
         f.write("main;a.constprop.0 3000\nmain;b 5000\n")
     yield "view", "focus on a clone", output("report", "--json", "--focus", "a", "clone")
-    yield "profile", "a part", output("report", "--json", "--to", "0.0001", "--vcpu", "0", "s.uniscope")
     yield "exits", "s.uniscope", output("report", "--exits", "--json", "s.uniscope")
+    part = ["--json", "--to", "0.2", "--vcpu", "0", "s.uniscope"]
+    yield "profile", A_PART, output("report", *part)
+    yield "view", A_PART, output("report", "--top", "2", *part)
+    yield "exits", A_PART, output("report", "--exits", *part)
+    yield "diff", A_PART, output("diff", *part, "s.uniscope")
     yield "doctor", "this host", output("doctor", "--json")
     shutil.copy("/bin/sleep", "qemu-system-x86_64")
     with subprocess.Popen(["./qemu-system-x86_64", "600"]) as child:
@@ -156,6 +161,8 @@ def documents():
         for kind, doc in lines("trace", "replay", "--json", trace).items():
             yield "events", trace + " " + " ".join(kind), doc
     tarfile.open(root + "/tests/golden/recorded/recorded.tar.xz").extractall()
+    yield "annotate", "samples", output("annotate", "--json", "-e", "demo.elf", "exits.uniscope", "app_main")
+    yield "annotate", A_PART, output("annotate", "--json", "--to", "0.2", "--vcpu", "0", "-e", "demo.elf", "exits.uniscope", "app_main")
     yield "trace-threads", "all", output("trace", "threads", "--json", "promises.uniscope")
     ids = [t["id"] for t in output("trace", "threads", "--json", "promises.uniscope")["threads"]]
     for one in ids[0], ids[-1]:
@@ -202,6 +209,8 @@ def main():
             judge = validator(kind)
             nr += 1
             bad = ["%s: %s" % (e.json_path, e.message[:200]) for e in judge.iter_errors(doc)]
+            said = doc.get("recording", doc).get("part") if what == A_PART else None
+            bad += ["part: %s" % said] if what == A_PART and said != {"from": 0, "to": 0.2, "vcpu": 0} else []
             print("%s %d - %s: %s" % ("not ok" if bad else "ok", nr, kind, what))
             for line in bad[:8]:
                 print("# " + line)

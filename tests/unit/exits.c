@@ -184,7 +184,7 @@ static void print(const struct uni_exit_table *t, bool json, size_t max_rows, st
 	uni_strbuf_reset(b);
 	assert_int_equal(uni_sink_open_strbuf(b, &sink), 0);
 	if (json)
-		uni_json_exits(t, sink);
+		uni_json_exits(t, NULL, sink);
 	else
 		uni_text_exits(t, &text, sink);
 	assert_int_equal(uni_sink_close(sink, NULL), 0);

@@ -96,20 +96,6 @@ static void put_guest(struct uni_json *j, const struct uni_recording *rec, uint3
 	uni_json_object_end(j);
 }
 
-static void put_part(struct uni_json *j, const struct uni_record_part *part)
-{
-	uni_json_key(j, "part");
-	uni_json_object(j);
-	uni_json_kv(double, j, "from", part->from);
-	if (part->to != 0)
-		uni_json_kv(double, j, "to", part->to);
-	if (part->vcpu.chosen)
-		put_u64(j, "vcpu", part->vcpu.nr);
-	if (part->thread != NULL)
-		put_text(j, "thread", part->thread);
-	uni_json_object_end(j);
-}
-
 void uni_json_recording(
 	struct uni_json *j, const struct uni_recording *rec, const struct uni_sample_filter *filter)
 {
@@ -117,8 +103,7 @@ void uni_json_recording(
 	uni_json_object(j);
 	uni_json_kv(bool, j, "closed", uni_recording_was_closed(rec));
 	uni_json_kv(double, j, "frequency_hz", uni_recording_meta(rec)->frequency);
-	if (uni_recording_part(rec) != NULL)
-		put_part(j, uni_recording_part(rec));
+	uni_record_part_json(j, uni_recording_part(rec));
 	uni_json_key(j, "guests");
 	uni_json_array(j);
 	for (uint32_t i = 0; i < uni_recording_nr_guests(rec); i++) {

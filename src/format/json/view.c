@@ -171,6 +171,7 @@ static int put_view(struct viewer *v, const struct uni_profile *whole,
 	uni_json_kv(str, j, "format", "uniscope-view");
 	uni_json_kv(u64, j, "version", 1);
 	uni_json_kv(str, j, "unit", uni_profile_unit(whole));
+	uni_record_part_json(j, v->view->part);
 	uni_json_value(j, "total", uni_profile_total(whole));
 	uni_json_kv(str, j, "focus", v->view->focus);
 	put_handle(v, node);
