@@ -302,6 +302,26 @@ static bool sort_imported(struct uni_diff_read *r)
 	return true;
 }
 
+/* How busy the host was while the guests were traced. A clock of instructions stands meanwhile. */
+static void take_host(struct uni_diff_read *r)
+{
+	const struct uni_recording *rec = r->s.rec;
+	uint32_t nr = rec != NULL ? uni_recording_nr_guests(rec) : 0;
+
+	r->host_known = nr != 0;
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct uni_record_trace *t = &uni_recording_guest(rec, i).meta->trace;
+		bool counts = uni_exact_is_there(uni_recording_path(rec), i);
+
+		if (t->nr_cpus == 0)
+			continue;
+		r->host_known =
+			r->host_known && (counts || t->host_on_ns != 0 || t->host_ready_ns != 0);
+		r->host_on += counts ? 1 : (double)t->host_on_ns;
+		r->host_ready += (double)t->host_ready_ns;
+	}
+}
+
 static int read_values(const struct uni_source_args *args, const struct uni_diff_of *of,
 	const struct uni_diff_per *per, struct uni_diff_read *r, struct uni_err *err)
 {
@@ -326,6 +346,8 @@ static int read_values(const struct uni_source_args *args, const struct uni_diff
 		rc = read_calls(args, of->calls, r, &r->calls, err);
 	if (rc != 0)
 		return rc;
+	if (r->calls != NULL)
+		take_host(r);
 	timed = r->calls != NULL ||
 		(r->s.rec != NULL && !uni_recording_meta(r->s.rec)->aggregate) || sort_imported(r);
 	r->run.p = r->calls != NULL ? r->calls : r->s.profile;

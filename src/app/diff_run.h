@@ -42,6 +42,8 @@ struct uni_diff_read {
 	struct uni_diff_run run; /* borrows all of these */
 	double seconds;		 /* that it took; 0: not known */
 	bool exact;		 /* its values are instructions, all of them */
+	bool host_known;	 /* of a trace: */
+	double host_on, host_ready;
 };
 
 /* Are its values time, or samples of it? */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "app/diffing.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +137,18 @@ static int name_counted(struct uni_diffing *x, const struct uni_diff_read *r,
 	return 0;
 }
 
+/* One run without the host's times leaves those of its side unknown. */
+static void add_trace(struct uni_diffing *x, enum uni_side side, const struct uni_diff_read *r,
+	const struct uni_diff_of *of)
+{
+	struct uni_diff_side_info *s = &x->show.side[side];
+
+	s->unit = "calls";
+	x->show.traced = !of->calls;
+	s->host_on += r->host_known ? r->host_on : NAN;
+	s->host_ready += r->host_known ? r->host_ready : NAN;
+}
+
 static int add_run(struct uni_diffing *x, enum uni_side side, struct uni_source_args *args,
 	const struct uni_diff_of *of, const struct uni_diff_per *per, struct uni_err *err)
 {
@@ -161,7 +174,7 @@ static int add_run(struct uni_diffing *x, enum uni_side side, struct uni_source_
 		x->show.side[side].counted += uni_profile_total(r.run.p);
 		x->show.side[side].seconds += r.seconds;
 		if (r.calls != NULL)
-			x->show.side[side].unit = "calls";
+			add_trace(x, side, &r, of);
 	}
 	uni_diff_run_close(&r);
 	return rc;

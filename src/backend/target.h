@@ -263,6 +263,8 @@ struct uni_target_ops {
 	 * tick old. It includes no other host work. Returns 0, or -UNI_ENOTSUP.
 	 */
 	int (*on_cpu)(struct uni_target *t, uint32_t vcpu, uint64_t *ret);
+	/* Optional, with on_cpu: how long it could run, and the host ran something else, ns. */
+	int (*ready)(struct uni_target *t, uint32_t vcpu, uint64_t *ret);
 	/*
 	 * Optional: CPU time as well, but never less than this vCPU had. It may include work of the
 	 * VMM and of other vCPUs. Returns 0, or -UNI_ENOTSUP.

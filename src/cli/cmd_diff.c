@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -320,12 +321,17 @@ static bool join_tree(struct uni_diffing *x)
 	return true;
 }
 
-static int compare_sides(struct uni_diffing *x, const struct uni_diff_limits *limits,
-	int *status_ret, struct uni_err *err)
+static int compare_sides(
+	struct uni_diffing *x, struct uni_diff_limits *limits, int *status_ret, struct uni_err *err)
 {
 	struct uni_diff_result r = { 0 };
 	int rc;
 
+	for (int s = 0; s < UNI_SIDES && x->show.traced; s++) {
+		double stolen = uni_diff_stolen(&x->show.side[s]);
+
+		limits->stolen[s] = isnan(stolen) ? 0 : stolen;
+	}
 	if (uni_diff_renamed(x->d, &o.args) != 0 || !join_tree(x) ||
 		uni_diff_compare(x->d, limits, &r) != 0)
 		return uni_err_nomem(err);

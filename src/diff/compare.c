@@ -71,6 +71,28 @@ static void limit_to_shares(struct uni_change *c)
 	c->high = fmin(c->high, 1);
 }
 
+/*
+ * A trace cannot tell which calls had the time that the host took, and shorter ones than those that
+ * were measured fit, too. So the intervals hold all of that.
+ */
+static void widen_by_stolen(const struct comparing *c, struct uni_change *v, bool relative)
+{
+	const double *stolen = c->limits->stolen;
+	double before = 1 - fmin(stolen[UNI_BEFORE], 1), after = 1 - fmin(stolen[UNI_AFTER], 1);
+	double more;
+
+	if (before == 1 && after == 1)
+		return;
+	if (relative) {
+		v->low = (1 + v->low) * after - 1;
+		v->high = before > 0 ? (1 + v->high) / before - 1 : INFINITY;
+		return;
+	}
+	more = v->after.share * (1 / after - 1) + v->before.share * (1 / before - 1);
+	v->low -= more;
+	v->high += more;
+}
+
 /* The change as a part of what a call took before. */
 static void make_relative(
 	struct uni_diff_value *v, const struct uni_blocks *before, const struct uni_blocks *after)
@@ -105,7 +127,8 @@ static void row_add(struct comparing *c, size_t function)
 		v->tested = is_change_possible(c, &v->c) && is_known(&v->c, &before, &after);
 		if (uni_diff_is_each(c->d))
 			make_relative(v, &before, &after);
-		else if (!uni_diff_has_work(c->d))
+		widen_by_stolen(c, &v->c, uni_diff_is_each(c->d));
+		if (!uni_diff_is_each(c->d) && !uni_diff_has_work(c->d))
 			limit_to_shares(&v->c);
 		sum += v->c.before.share + v->c.after.share;
 		if (synthetic && col == UNI_SELF && before.sum_x == 0 && after.sum_x == 0)
@@ -145,6 +168,7 @@ static void whole_add(struct comparing *c)
 	v->c = uni_stat_change(&before, &after, &own);
 	v->tested = is_known(&v->c, &before, &after);
 	uni_stat_relative(&v->c);
+	widen_by_stolen(c, &v->c, true);
 }
 
 /* Weights of functions add up to what the whole leaves; the whole's is the last. */

@@ -19,6 +19,8 @@ enum uni_verdict {
 struct uni_diff_limits {
 	double threshold; /* share (0 to 1): smaller changes are no changes */
 	double tolerance; /* "the same" needs all intervals within this */
+	/* Times of a trace: the part in which the host ran something else, 0 to 1. */
+	double stolen[UNI_SIDES];
 };
 
 struct uni_diff_value {

@@ -17,7 +17,8 @@ const char *const uni_diff_condition_words[] = {
 	[UNI_CONDITION_FAILED] = "failed",
 };
 
-#define COUNT_WHOLE 1000 /* from here on, a count has no decimals */
+#define COUNT_WHOLE  1000  /* from here on, a count has no decimals */
+#define STOLEN_SHOWN 0.001 /* less is not worth a line */
 
 /* Two digits: more would claim to know more. */
 static double round_up(double v)
@@ -32,12 +33,31 @@ static bool is_time(const struct uni_diff_show *s)
 	return strcmp(s->counted, "time") == 0;
 }
 
+double uni_diff_stolen(const struct uni_diff_side_info *side)
+{
+	double all = side->host_on + side->host_ready;
+
+	return all > 0 ? side->host_ready / all : NAN; /* also of NAN */
+}
+
+/* More of the same would not help. */
+static bool is_host_busy(const struct uni_diff_show *s)
+{
+	return s->limits->stolen[UNI_BEFORE] + s->limits->stolen[UNI_AFTER] >
+	       s->limits->tolerance / 2;
+}
+
 static void put_needed(const struct uni_diff_show *s, struct uni_strbuf *ret)
 {
 	const struct uni_diff_side_info *b = &s->side[UNI_BEFORE], *a = &s->side[UNI_AFTER];
 	double fewest = fmin(b->samples, a->samples);
 	char number[UNI_NUMBER_MAX];
 
+	if (is_host_busy(s)) {
+		uni_strbuf_adds(ret, "; the host was busy: trace on an idle one, or compare "
+				     "--of calls");
+		return;
+	}
 	if (uni_diff_of_runs(s->d)) {
 		uni_strbuf_addf(ret, "; about %.0f runs of each side would tell",
 			round_up(s->r->more * (double)uni_min(b->nr, a->nr)));
@@ -180,6 +200,8 @@ static void put_verdict_of_calls(const struct uni_diff_show *s, struct uni_strbu
 		uni_strbuf_adds(ret, "no function has enough calls on both sides");
 	else
 		put_call(s, s->r->bound_row, ret);
+	if (is_host_busy(s))
+		put_needed(s, ret);
 }
 
 void uni_diff_verdict(const struct uni_diff_show *s, struct uni_strbuf *ret)
@@ -302,6 +324,22 @@ static void put_notes(const struct uni_diff_show *s, struct uni_sink *out)
 			UNI_DIFF_RUNS_MIN);
 }
 
+/* In the time of a trace, what the host did is not told from the guest's own work. */
+static void put_stolen(const struct uni_diff_show *s, struct uni_sink *out)
+{
+	double before = uni_diff_stolen(&s->side[UNI_BEFORE]);
+	double after = uni_diff_stolen(&s->side[UNI_AFTER]);
+
+	if (isnan(before) || isnan(after))
+		uni_sink_puts(out, "note     it is not known how long the host ran something else: "
+				   "that counts as time of the calls\n");
+	else if (fmax(before, after) >= STOLEN_SHOWN)
+		uni_sink_printf(out,
+			"note     the host ran something else for %.1f %% of the guest's time "
+			"before, %.1f %% after: the intervals hold that\n",
+			100 * before, 100 * after);
+}
+
 static const char *mark_of(const struct uni_diff_show *s, const struct uni_diff_row *row)
 {
 	bool before = uni_diff_was_inlined(s->d, row->function, UNI_BEFORE);
@@ -408,6 +446,8 @@ void uni_diff_text(const struct uni_diff_show *s, struct uni_sink *out)
 	put_scale(s, out);
 	uni_strbuf_deinit(&line);
 	put_notes(s, out);
+	if (s->traced)
+		put_stolen(s, out);
 	for (size_t i = 0; i < s->r->nr; i++) {
 		const struct uni_diff_row *row = &s->r->row[i];
 		bool any =

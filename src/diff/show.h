@@ -16,6 +16,8 @@ struct uni_diff_side_info {
 	double samples; /* 0: not known */
 	double counted; /* all values of all runs */
 	double seconds; /* of all runs; 0: not known */
+	/* A trace says, ns: its vCPUs had a CPU, or could have run. Both 0: not known. */
+	double host_on, host_ready;
 	const char *unit;
 };
 
@@ -34,10 +36,13 @@ struct uni_diff_show {
 	struct uni_diff_side_info side[UNI_SIDES];
 	const struct uni_condition *condition; /* judged */
 	size_t nr_conditions;
+	bool traced;	 /* times of a trace are compared */
 	size_t max_rows; /* 0: all */
 	bool all;	 /* also rows that did not change */
 };
 
+/* The part of its time in which the host ran something else; NAN: not known. */
+double uni_diff_stolen(const struct uni_diff_side_info *side);
 /* The verdict in one line, without its end. */
 void uni_diff_verdict(const struct uni_diff_show *s, struct uni_strbuf *ret);
 void uni_diff_text(const struct uni_diff_show *s, struct uni_sink *out);

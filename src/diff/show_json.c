@@ -47,6 +47,8 @@ static void put_json_side(struct uni_json *j, const struct uni_diff_show *s, enu
 	else
 		uni_json_null(j);
 	uni_json_kv(str, j, "spread_from", spread_origin(s, side));
+	if (s->traced)
+		uni_json_kv(double, j, "stolen", uni_diff_stolen(i));
 	uni_json_object_end(j);
 }
 

@@ -101,6 +101,10 @@ void uni_session_put_trace(struct uni_json *j, const struct uni_record_trace *t)
 	uni_json_array_end(j);
 	if (t->on_cpu.nr != 0)
 		put_on_cpu(j, &t->on_cpu);
+	if (t->host_on_ns != 0 || t->host_ready_ns != 0) {
+		put_u64(j, "host_on_ns", t->host_on_ns);
+		put_u64(j, "host_ready_ns", t->host_ready_ns);
+	}
 	uni_json_object_end(j);
 }
 
@@ -230,6 +234,8 @@ const char *uni_session_parse_trace(const json_t *guest, struct uni_session_gues
 	for (size_t i = 0; ok && i < nr; i++)
 		parse_cpu(json_array_get(cpus, i), &t->cpu[i], &ok);
 	parse_on_cpu(json_object_get(obj, "on_cpu"), &t->on_cpu, &ok);
+	t->host_on_ns = get_u64(obj, "host_on_ns", &ok);
+	t->host_ready_ns = get_u64(obj, "host_ready_ns", &ok);
 	if (!ok)
 		return "trace";
 	t->info.nr_cpus = (uint32_t)nr;

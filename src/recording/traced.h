@@ -66,6 +66,9 @@ struct uni_record_trace {
 	/* array of nr_cpus; owned, unless the holder says otherwise */
 	struct uni_record_trace_cpu *cpu;
 	struct uni_record_on_cpu on_cpu;
+	/* While it was streamed, all vCPUs together; both 0: not known. */
+	uint64_t host_on_ns;	/* they had a CPU of the host */
+	uint64_t host_ready_ns; /* they could run, and the host ran something else */
 };
 
 /* Replaces the array by a zeroed one for that many CPUs. False: out of memory; it has none then. */

@@ -57,10 +57,43 @@ void uni_thost_add(struct uni_thost *h, uint64_t ns, uint64_t on_ns, uint64_t st
 	h->next_ns = ns + h->each_ns;
 }
 
+static bool sum_now(struct uni_target *t, struct uni_thost_sum *ret)
+{
+	uint32_t nr = t->ops->ready != NULL ? t->ops->nr_vcpus(t) : 0;
+	uint64_t on_ns, ready_ns;
+
+	*ret = (struct uni_thost_sum){ 0 };
+	for (uint32_t v = 0; v < nr; v++) {
+		if (t->ops->on_cpu(t, v, &on_ns) != 0 || t->ops->ready(t, v, &ready_ns) != 0)
+			return false;
+		ret->on_ns += on_ns;
+		ret->ready_ns += ready_ns;
+	}
+	return nr != 0;
+}
+
+static void look_at_sum(struct uni_thost *h, struct uni_target *t, uint64_t now_ns)
+{
+	struct uni_thost_sum now;
+
+	if (now_ns < h->sum_next_ns)
+		return;
+	h->sum_next_ns = now_ns + EACH_NS;
+	if (!sum_now(t, &now))
+		return;
+	if (!h->has_first)
+		h->first = now;
+	h->has_first = true;
+	if (now.on_ns >= h->first.on_ns && now.ready_ns >= h->first.ready_ns)
+		h->sum = (struct uni_thost_sum){ now.on_ns - h->first.on_ns,
+			now.ready_ns - h->first.ready_ns };
+}
+
 void uni_thost_look(struct uni_thost *h, struct uni_target *t)
 {
 	uint64_t now_ns = uni_now_ns(), on_ns, stolen_ns;
 
+	look_at_sum(h, t, now_ns);
 	if (now_ns < h->next_ns || t->ops->on_cpu == NULL || t->ops->nr_vcpus(t) != 1)
 		return;
 	if (!stolen_now(&stolen_ns))

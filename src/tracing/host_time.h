@@ -6,12 +6,21 @@
 
 #include "recording/traced.h"
 
-struct uni_thost {
-	struct uni_record_on_cpu all; /* when it is full, every second one is dropped */
-	uint64_t next_ns, each_ns;    /* 0: at once, and often */
+/* All vCPUs together, ns. */
+struct uni_thost_sum {
+	uint64_t on_ns, ready_ns;
 };
 
-/* Looks, if it is time, at a guest with one vCPU whose target has its times. Cheap. */
+struct uni_thost {
+	struct uni_record_on_cpu all;	 /* when it is full, every second one is dropped */
+	uint64_t next_ns, each_ns;	 /* 0: at once, and often */
+	struct uni_thost_sum first, sum; /* sum: since the first look */
+	uint64_t sum_next_ns;
+	bool has_first;
+};
+
+/* Looks, if it is time: `all` is of a guest with one vCPU, `sum` of any whose target has the times.
+ * Cheap. */
 void uni_thost_look(struct uni_thost *h, struct uni_target *t);
 /* The same as if that had been seen; ns rises. */
 void uni_thost_add(struct uni_thost *h, uint64_t ns, uint64_t on_ns, uint64_t stolen_ns);

@@ -50,8 +50,11 @@ void uni_trecord_describe(const struct uni_trecord_cfg *cfg, struct uni_record_t
 			(void)snprintf(c->source, sizeof(c->source), "other-cpu");
 		}
 	}
-	if (cfg->host != NULL)
+	if (cfg->host != NULL) {
 		ret->on_cpu = cfg->host->all;
+		ret->host_on_ns = cfg->host->sum.on_ns;
+		ret->host_ready_ns = cfg->host->sum.ready_ns;
+	}
 	if (nr != 0 && !is_known(&ret->cpu[0].clock, ret->info.tsc_hz))
 		ret->end_ns = 0;
 }

@@ -229,8 +229,30 @@ check 'or per call, of which there are as many as trace report has' gives 3 "$(c
 check 'or by the number of calls' gives 3 'all calls of functions' --of calls t1.uniscope t2.uniscope
 "$MKTRACE" t3.uniscope 20000 1 slow 3 || exit 1
 check 'each function by its own calls: one became slower' gives 4 '^slower: a call of compare takes ' --per call t1.uniscope t3.uniscope
+check 'it is said that the host is not known' grep -q '^note     it is not known how long the host ran something else' out
 check 'only that one is listed' sh -c '[ "$(grep -c "[*] self" out)" = 1 ] && ! grep -q "[*] total" out'
 check 'and faster the other way round' gives 0 '^faster: a call of compare takes ' --per call t3.uniscope t1.uniscope
+check 'its time does not matter to numbers of calls' sh -c '"$1" diff --of calls t1.uniscope t3.uniscope >out; grep -q "^100 %" out && ! grep -q "the host" out' sh "$U"
+hosted() { # TRACE ON-NS READY-NS NEW
+	cp -r "$1" "$4" && sed -i "s/^        \"tsc_hz\"/        \"host_on_ns\": $2, \"host_ready_ns\": $3,\n&/" "$4/session.json"
+}
+hosted t1.uniscope 1000000000 0 q1.uniscope && hosted t3.uniscope 1000000000 100000 q3.uniscope &&
+	hosted t1.uniscope 500000000 500000000 b1.uniscope && hosted t3.uniscope 700000000 300000000 b3.uniscope || exit 1
+check 'on an idle host it became slower as well' gives 4 '^slower: a call of compare takes ' --per call q1.uniscope q3.uniscope
+check 'and nothing is said of the host' sh -c '! grep -q "the host" out'
+check 'on a busy host nobody can tell' gives 3 '^cannot tell: .*; the host was busy: trace on an idle one' --per call q1.uniscope b3.uniscope
+check 'how busy it was is said' grep -q '^note     the host ran something else for 0.0 % of the guest.s time before, 30.0 % after: ' out
+check 'nor the other way round' gives 3 '^cannot tell: .*; the host was busy' --per call b3.uniscope q1.uniscope
+check 'a condition cannot tell either' gives 3 '^cannot tell: function comp. +20%: compare (self) +' --per call --fail-if 'function comp* +20%' q1.uniscope b3.uniscope
+check 'nor shares' gives 3 '^cannot tell: .*; the host was busy' b1.uniscope b3.uniscope
+check 'the ends are those of all of the time or none' sh -c '"$1" diff --json --max 0 --per call q1.uniscope q3.uniscope >q.json; "$1" diff --json --max 0 --per call b1.uniscope b3.uniscope >b.json
+	python3 -c "
+import json
+q, b = (json.load(open(n)) for n in (\"q.json\", \"b.json\"))
+assert q[\"before\"][\"stolen\"] == 0 and b[\"before\"][\"stolen\"] == 0.5 and b[\"after\"][\"stolen\"] == 0.3
+quiet, busy = ([f[\"self\"] for f in d[\"functions\"] if f[\"name\"] == \"compare\"][0][\"interval\"] for d in (q, b))
+print(quiet, busy)
+assert abs((1 + busy[0]) - (1 + quiet[0]) * 0.7) < 0.001 and abs((1 + busy[1]) - (1 + quiet[1]) / 0.5) < 0.001"' sh "$U"
 check 'times per call are those of trace report, as far as there are enough' sh -c '"$1" diff --per call --json --max 0 t1.uniscope t3.uniscope >d.json
 	for side in 1 3; do "$1" trace report -n 0 --json t$side.uniscope >r$side.json; done; python3 -c "
 import json

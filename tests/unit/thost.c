@@ -90,12 +90,51 @@ static void when(void **state)
 	assert_int_equal(h.all.nr, 1);
 }
 
+static uint64_t gone_ns;
+
+static int ready(struct uni_target *t, uint32_t vcpu, uint64_t *ret)
+{
+	(void)t;
+	*ret = 100 * (vcpu + 1) + gone_ns;
+	return 0;
+}
+
+static int ran(struct uni_target *t, uint32_t vcpu, uint64_t *ret)
+{
+	(void)t;
+	*ret = 1000 * (vcpu + 1) + 3 * gone_ns;
+	return 0;
+}
+
+/* All vCPUs together, from the first look on. */
+static void sums(void **state)
+{
+	static const struct uni_target_ops tells = {
+		.nr_vcpus = nr_vcpus, .on_cpu = ran, .ready = ready
+	};
+	static struct uni_thost h;
+	struct uni_target t = { .ops = &tells };
+
+	(void)state;
+	cpus = 2;
+	uni_thost_look(&h, &t);
+	assert_int_equal(h.sum.on_ns + h.sum.ready_ns, 0);
+	gone_ns = 7;
+	uni_thost_look(&h, &t);
+	assert_int_equal(h.sum.ready_ns, 0); /* not again at once */
+	h.sum_next_ns = 0;
+	uni_thost_look(&h, &t);
+	assert_int_equal(h.sum.on_ns, 2 * 3 * 7);
+	assert_int_equal(h.sum.ready_ns, 2 * 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(columns),
 		cmocka_unit_test(a_long_one),
 		cmocka_unit_test(when),
+		cmocka_unit_test(sums),
 	};
 
 	return cmocka_run_group_tests_name("thost", tests, NULL, NULL);

@@ -343,6 +343,16 @@ static int kvm_on_cpu(struct uni_target *t, uint32_t vcpu, uint64_t *ret)
 	return *ret != 0 ? 0 : -UNI_ENOTSUP;
 }
 
+static int kvm_ready(struct uni_target *t, uint32_t vcpu, uint64_t *ret)
+{
+	const struct uni_kvm *k = (struct uni_kvm *)t;
+
+	if (vcpu >= k->nr || uni_kvm_on_cpu(k->vcpu[vcpu].schedstat_fd) == 0)
+		return -UNI_ENOTSUP;
+	*ret = uni_kvm_run_delay(k->vcpu[vcpu].schedstat_fd);
+	return 0;
+}
+
 /* Checks what depends on the host; the rest depends on the guest, and is checked on attaching. */
 static int kvm_host_check(struct uni_err *err)
 {
@@ -434,6 +444,7 @@ const struct uni_target_ops uni_target_kvm = {
 	.alive = uni_kvm_alive,
 	.settled = uni_kvm_settled,
 	.on_cpu = kvm_on_cpu,
+	.ready = kvm_ready,
 	.cpu_most = kvm_on_cpu,
 	.stream_method = "bpf",
 	.stream_start = kvm_stream_start,

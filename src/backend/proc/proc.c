@@ -338,17 +338,31 @@ static int proc_tsc(
 	return *ret != 0 ? 0 : -UNI_ENOTSUP;
 }
 
-static int on_cpu(struct uni_target *base, uint32_t vcpu, uint64_t *ret)
+static int thread_times(
+	struct uni_target *base, uint32_t vcpu, uint64_t *on_ret, uint64_t *waited_ret)
 {
 	const struct uni_proc *p = proc_target(base);
 	int tid[2];
-	uint64_t waited;
 
 	/* A thread that came later may be the one that runs. */
 	if (vcpu != 0 || p->nr_threads != 1 || uni_proc_list(p->pid, tid, 2) != 1 ||
 		tid[0] != p->thread[0].stop.tid)
 		return -UNI_ENOTSUP;
-	return uni_vmm_thread_times(p->pid, tid[0], ret, &waited) ? 0 : -UNI_ENOTSUP;
+	return uni_vmm_thread_times(p->pid, tid[0], on_ret, waited_ret) ? 0 : -UNI_ENOTSUP;
+}
+
+static int on_cpu(struct uni_target *base, uint32_t vcpu, uint64_t *ret)
+{
+	uint64_t waited;
+
+	return thread_times(base, vcpu, ret, &waited);
+}
+
+static int proc_ready(struct uni_target *base, uint32_t vcpu, uint64_t *ret)
+{
+	uint64_t on;
+
+	return thread_times(base, vcpu, &on, ret);
 }
 
 /*
@@ -395,6 +409,7 @@ const struct uni_target_ops uni_target_proc = {
 	.alive = proc_alive,
 	.tsc = proc_tsc,
 	.on_cpu = on_cpu,
+	.ready = proc_ready,
 	.stream_method = "perf",
 	.stream_start = uni_proc_stream_start,
 	.stream_read = uni_proc_stream_read,
