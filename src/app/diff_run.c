@@ -360,7 +360,9 @@ static int read_values(const struct uni_source_args *args, const struct uni_diff
 	if (timed)
 		r->run.samples = (double)r->entries.nr;
 	else if (!r->exact)
-		r->run.samples = count_samples(r->run.p);
+		r->run.samples = r->s.stats.samples > 0 && uni_diff_run_is_time(r)
+					 ? r->s.stats.samples
+					 : count_samples(r->run.p);
 	r->seconds = seconds_of(&r->s, &args->part);
 	if (per->kind == UNI_DIFF_PER_NONE)
 		return 0;

@@ -26,6 +26,7 @@ struct uni_import_stats {
 	uint64_t first_too_large; /* 1-based, 0 = none */
 	uint64_t damaged;	  /* invalid parts of a binary format, skipped */
 	uint64_t missed;	  /* missed deadlines, according to the tool that wrote it */
+	double samples;		  /* that the values come from, if the file says; 0: not known */
 	uint64_t left_out;	  /* samples with values that cannot be added to the others */
 	const char *left_why;	  /* "of other events"; NULL: none */
 };

@@ -94,6 +94,31 @@ check 'bytes are no time, and no samples' gives 3 '^before   heap1.json: 12,288 
 check 'and named as what they are' sh -c 'grep -q "^100 %    all bytes, of each side by itself$" out && ! grep -q "time\|samples" out' sh
 check 'JSON says what was counted' sh -c '"$1" diff --json heap1.json heap2.json | grep -qx "  .counted.: .bytes.," && "$1" diff --json old new | grep -qx "  .counted.: .time.,"' sh "$U"
 check 'bytes and samples are no pair' gives 1 'old holds samples, and the file before it bytes: only like' heap1.json old
+# Our own pprof of 999 Hz. And such as Go's, whose stacks here are multiples of 1,000 samples of 10 ms.
+for name in p1 p3; do "$U" export -o $name.pb.gz $name.timed 2>no; done
+check 'pprof says how many samples there were' gives 4 '^before   p1.pb.gz: 5,001 samples' p1.pb.gz p3.pb.gz
+gopprof() { # NAME TYPES VALUES-OF-A VALUES-OF-B
+	python3 - "$@" <<'P'
+import gzip, sys
+def varint(n):
+    return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
+def field(number, data):
+    return varint(number << 3) + varint(data) if isinstance(data, int) else varint(number << 3 | 2) + varint(len(data)) + data
+def pair(a, b):
+    return field(1, a) + field(2, b)
+strings = [b"", b"cpu", b"nanoseconds", b"samples", b"count", b"a", b"b"]
+out = b"".join(field(1, pair(3, 4) if t == "samples" else pair(1, 2)) for t in sys.argv[2].split(","))
+for place, values in enumerate(sys.argv[3:5], 1):
+    out += field(2, field(1, varint(place)) + field(2, b"".join(varint(int(v)) for v in values.split(","))))
+    out += field(4, field(1, place) + field(4, field(1, place))) + field(5, pair(place, place + 4))
+out += field(11, pair(1, 2)) + field(12, 10000000) + b"".join(field(6, s) for s in strings)
+open(sys.argv[1], "wb").write(gzip.compress(out))
+P
+}
+gopprof go1 samples,cpu 4000,40000000000 6000,60000000000
+gopprof go2 cpu 40000000000 60000000000
+check 'with its own column of samples' gives 0 '^before   go1: 10,000 samples' go1 go1
+check 'or by its period' gives 0 '^before   go2: 10,000 samples' go2 go2
 # The same guest with other names of two functions, whose code is the same.
 renamed() {
 	tar xf "$SRC/tests/golden/recorded/recorded.tar.xz" demo.elf demo.replay &&

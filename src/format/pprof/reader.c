@@ -5,6 +5,7 @@
  * image identify a function.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,12 @@ struct reader {
 	UNI_VEC(size_t) places;
 	UNI_VEC(struct uni_cursor) types;
 	uint64_t default_type;
-	size_t value; /* which of a sample's */
+	uint64_t type, unit; /* of the value: strings */
+	uint64_t period;     /* 0: none */
+	double sum;	     /* of values */
+	struct uni_cursor period_type;
+	size_t value;	   /* which of a sample's */
+	size_t nr_samples; /* another one: how many they were; SIZE_MAX: none says that */
 	bool damaged;
 };
 
@@ -181,6 +187,8 @@ static int collect_fields(struct reader *r, struct uni_cursor c)
 	while (rc == 0 && uni_pb_next(&c, &f)) {
 		if (f.number == 14 && f.wire == UNI_PB_VARINT)
 			r->default_type = f.v;
+		if (f.number == 12 && f.wire == UNI_PB_VARINT)
+			r->period = f.v;
 		if (f.wire != UNI_PB_BYTES)
 			continue;
 		if (f.number == 1)
@@ -193,6 +201,8 @@ static int collect_fields(struct reader *r, struct uni_cursor c)
 			rc = add_location(r, f.sub);
 		else if (f.number == 5)
 			rc = add_function(r, f.sub);
+		else if (f.number == 11)
+			r->period_type = f.sub;
 		else if (f.number == 6)
 			rc = uni_vec_push(&r->strings, f.sub) ? 0 : -UNI_ENOMEM;
 	}
@@ -212,34 +222,43 @@ static bool line_is(struct uni_line l, const char *s)
 	return l.len == strlen(s) && memcmp(l.s, s, l.len) == 0;
 }
 
+static void read_type(struct uni_cursor c, uint64_t *type_ret, uint64_t *unit_ret)
+{
+	struct uni_pb_field f;
+
+	*type_ret = *unit_ret = 0;
+	while (uni_pb_next(&c, &f)) {
+		*type_ret = f.number == 1 ? f.v : *type_ret;
+		*unit_ret = f.number == 2 ? f.v : *unit_ret;
+	}
+}
+
 static void choose_value(struct reader *r)
 {
 	static const char *const units[][2] = { { "nanoseconds", "ns" }, { "microseconds", "us" },
 		{ "milliseconds", "ms" }, { "seconds", "s" } };
-	uint64_t type = 0, unit = 0;
 	char text[64];
 	struct uni_line name;
 
 	r->value = r->types.nr != 0 ? r->types.nr - 1 : 0;
+	r->nr_samples = SIZE_MAX;
 	for (size_t i = 0; i < r->types.nr; i++) {
-		struct uni_cursor c = r->types.v[i];
-		struct uni_pb_field f;
-		uint64_t t = 0, u = 0;
+		uint64_t t, u;
 
-		while (uni_pb_next(&c, &f)) {
-			t = f.number == 1 ? f.v : t;
-			u = f.number == 2 ? f.v : u;
-		}
+		read_type(r->types.v[i], &t, &u);
+		if (line_is(string_at(r, t), "samples") && line_is(string_at(r, u), "count"))
+			r->nr_samples = i;
 		if (i == 0 || i == r->value || (r->default_type != 0 && t == r->default_type)) {
-			type = t;
-			unit = u;
+			r->type = t;
+			r->unit = u;
 		}
 		if (r->default_type != 0 && t == r->default_type) {
 			r->value = i;
 			break;
 		}
 	}
-	name = line_is(string_at(r, unit), "count") ? string_at(r, type) : string_at(r, unit);
+	name = line_is(string_at(r, r->unit), "count") ? string_at(r, r->type)
+						       : string_at(r, r->unit);
 	for (size_t i = 0; i < uni_array_len(units); i++) {
 		if (line_is(name, units[i][0]))
 			name = (struct uni_line){ units[i][1], strlen(units[i][1]) };
@@ -319,24 +338,31 @@ static void push_locations(struct reader *r, struct uni_pb_field *f)
 		push_location(r, v);
 }
 
+static void take_value(
+	const struct reader *r, size_t nr, uint64_t v, int64_t *value, int64_t *samples)
+{
+	if (nr == r->value)
+		*value = (int64_t)v;
+	if (nr == r->nr_samples)
+		*samples = (int64_t)v;
+}
+
 static int add_sample(struct reader *r, struct uni_cursor m)
 {
 	struct uni_pb_field f;
-	int64_t value = 0;
-	size_t nr = 0;
+	int64_t value = 0, samples = 0;
 	uint64_t v;
+	size_t nr = 0;
 
 	while (uni_pb_next(&m, &f)) {
 		if (f.number == 1)
 			push_locations(r, &f);
 		if (f.number != 2)
 			continue;
-		if (f.wire == UNI_PB_VARINT && nr++ == r->value)
-			value = (int64_t)f.v;
-		while (f.wire == UNI_PB_BYTES && uni_pb_next_varint(&f.sub, &v)) {
-			if (nr++ == r->value)
-				value = (int64_t)v;
-		}
+		if (f.wire == UNI_PB_VARINT)
+			take_value(r, nr++, f.v, &value, &samples);
+		while (f.wire == UNI_PB_BYTES && uni_pb_next_varint(&f.sub, &v))
+			take_value(r, nr++, v, &value, &samples);
 	}
 	r->damaged = r->damaged || m.failed;
 	if (value <= 0) {
@@ -344,8 +370,20 @@ static int add_sample(struct reader *r, struct uni_cursor m)
 		r->stats.left_out += value < 0;
 		return r->stack.oom ? -UNI_ENOMEM : 0;
 	}
+	r->sum += (double)value;
+	r->stats.samples += samples > 0 ? (double)samples : 0;
 	uni_stack_reverse(&r->stack);
 	return uni_stack_flush(&r->stack, false, (double)value, 0.0, &r->stats);
+}
+
+/* Without a number of samples, the period of the value tells it. */
+static void count_by_period(struct reader *r)
+{
+	uint64_t type, unit;
+
+	read_type(r->period_type, &type, &unit);
+	if (r->stats.samples == 0 && r->period != 0 && type == r->type && unit == r->unit)
+		r->stats.samples = round(r->sum / (double)r->period);
 }
 
 static int read_all(struct reader *r, struct uni_cursor c, struct uni_err *err)
@@ -367,6 +405,7 @@ static int read_all(struct reader *r, struct uni_cursor c, struct uni_err *err)
 			"it holds no sample of a pprof profile (a Perfetto trace begins like one, "
 			"and "
 			"cannot be read)");
+	count_by_period(r);
 	if (r->stats.left_out != 0)
 		r->stats.left_why = "with negative values (a difference of two profiles?)";
 	return 0;
