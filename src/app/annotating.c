@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "app/symbols.h"
+#include "app/term.h"
 #include "app/trace_open.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -26,6 +27,7 @@ struct finder {
 	struct uni_image_search search;
 	struct uni_annotating *x;
 	const struct uni_symbol *sym; /* of x->image; NULL: not found yet */
+	bool linked;		      /* the address is one of the file: as it is linked */
 	bool loaded;		      /* some image was */
 	struct uni_err why;	      /* the first one was not */
 };
@@ -43,7 +45,8 @@ static int choose_symbol(struct finder *f, const struct place *p, struct uni_err
 
 	if (!uni_parse_u64(f->args->function, &addr))
 		return uni_code_choose(f->x->image, f->args->function, p->bias, &f->sym, err);
-	f->sym = uni_image_lookup(f->x->image, addr - p->bias);
+	if (!f->linked || p->bias != 0)
+		f->sym = uni_image_lookup(f->x->image, f->linked ? addr : addr - p->bias);
 	return 0;
 }
 
@@ -79,7 +82,8 @@ static int look_in_image(struct finder *f, const struct place *p, struct uni_err
 	return 0;
 }
 
-static int find_function(struct finder *f, struct uni_err *err)
+/* Looks through the images of the chosen guests. */
+static int find_in_images(struct finder *f, struct uni_err *err)
 {
 	const struct uni_recording *rec = f->x->s.rec;
 	struct uni_only only = f->args->src.build.filter.guest;
@@ -107,6 +111,66 @@ static int find_function(struct finder *f, struct uni_err *err)
 			return 0;
 		}
 	}
+	return 0;
+}
+
+static const char *found_name(const struct finder *f)
+{
+	return uni_image_sym_name(f->x->image, f->sym);
+}
+
+/*
+ * objdump and annotate itself show addresses of the file. The running guest's differ by the bias,
+ * and are those of a recording: if both are possible, they are taken.
+ */
+static int find_linked(struct finder *f, struct uni_err *err)
+{
+	struct uni_annotating other = { .s = f->x->s };
+	struct finder linked = {
+		.args = f->args, .search = f->search, .x = &other, .linked = true
+	};
+	const char *given = f->args->function;
+	int rc = find_in_images(&linked, err);
+
+	if (rc != 0 || linked.sym == NULL)
+		return rc;
+	if (f->sym != NULL) {
+		uni_note("%s is in %s of the running guest, which is shown, and as the image is "
+			 "linked in %s",
+			given, found_name(f), found_name(&linked));
+		uni_image_destroy(other.image);
+		return 0;
+	}
+	uni_note("%s is taken as the image is linked: in the running guest it is 0x%" PRIx64, given,
+		linked.sym->addr + other.a.bias);
+	f->x->image = other.image;
+	f->x->a.guest = other.a.guest;
+	f->x->a.bias = other.a.bias;
+	f->sym = linked.sym;
+	f->loaded = true;
+	return 0;
+}
+
+/* "", or what an address looks like, if a name that does not exist may be one. */
+static const char *address_hint(const char *name)
+{
+	bool digits = strspn(name, "0123456789abcdefABCDEF") == strlen(name);
+
+	if (strncmp(name, "0x", 2) == 0)
+		return " (an address is one of the running guest, or of the image as objdump shows "
+		       "it)";
+	return digits ? " (an address begins with 0x)" : "";
+}
+
+static int find_function(struct finder *f, struct uni_err *err)
+{
+	uint64_t addr;
+	int rc = find_in_images(f, err);
+
+	if (rc == 0 && uni_parse_u64(f->args->function, &addr))
+		rc = find_linked(f, err);
+	if (rc != 0 || f->sym != NULL)
+		return rc;
 	if (f->why.code != 0 && (!f->loaded || f->args->image == NULL))
 		return uni_err_set(err, UNI_ENOENT,
 			"instructions are in the image: %s (--image names it, if it was moved)",
@@ -115,9 +179,9 @@ static int find_function(struct finder *f, struct uni_err *err)
 		return uni_err_set(err, UNI_ENOENT, "%s names no image: give it by --image",
 			f->args->src.path);
 	return uni_err_set(err, UNI_ENOENT,
-		"no function %s in the image: `uniscope report %s` lists them. If it is inlined, "
+		"no function %s in the image%s: `uniscope report %s` lists them. If it is inlined, "
 		"its code is in its callers (report --tree)",
-		f->args->function, f->args->src.path);
+		f->args->function, address_hint(f->args->function), f->args->src.path);
 }
 
 static int count_sample(void *ctx, const struct uni_sample *s, uint32_t node)

@@ -8,7 +8,8 @@
 
 struct uni_annotating_args {
 	struct uni_source_args src;
-	const char *function; /* its name, or an address in it (0x...) of the running guest */
+	/* Its name, or an address in it (0x...): of the running guest, or as it is linked. */
+	const char *function;
 	const char *image;    /* ELF; NULL: where the session says */
 };
 

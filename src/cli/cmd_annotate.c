@@ -85,7 +85,8 @@ const struct uni_cmd uni_cmd_annotate = {
 	.operands = "SESSION FUNCTION",
 	.reads_only = true,
 	.summary = "show a function's source lines and instructions, with samples at each",
-	.details = "FUNCTION is a name, or an address (0x...) in it. The instructions come from "
+	.details = "FUNCTION is a name, or an address (0x...) in it, of the running guest or as "
+		   "objdump shows it. The instructions come from "
 		   "the image, the lines from its debug data. Exact counts (`run --exact`) give "
 		   "the executions of each instruction, a trace the calls and time of each call.",
 	.examples = "  uniscope annotate web1.uniscope tcp_input\n"

@@ -53,7 +53,7 @@ def numbers(tree, name):
     return calls, own, total, callees
 
 
-def make(name, nr, called):
+def make(name, nr, called, at=FIRST):
     """The image NAME, in which function nr calls those. Returns its build-id."""
     lines = [".text"]
     for i in range(NR):
@@ -63,8 +63,35 @@ def make(name, nr, called):
         lines += ["ret", ".size %s, . - %s" % (f, f)]
     with open(name + ".s", "w", encoding="utf-8") as out:
         out.write("\n".join(lines) + "\n")
-    subprocess.run(["gcc", "-nostdlib", "-static", "-Wl,--build-id=sha1,-Ttext=%#x,-e,fn_0" % FIRST, name + ".s", "-o", name], check=True)
+    subprocess.run(["gcc", "-nostdlib", "-static", "-Wl,--build-id=sha1,-Ttext=%#x,-e,fn_0" % at, name + ".s", "-o", name], check=True)
     return re.search(r"Build ID: (\w+)", subprocess.check_output(["readelf", "-n", name], text=True)).group(1)
+
+
+def moved_image(session, hot, names, own):
+    """The image is linked 0x800 below where it runs, so some addresses are of both and some of one."""
+    bias, image = 0x800, session["guests"][0]["images"][0]
+    session = json.loads(json.dumps(session))
+    session["guests"][0]["images"][0].update(id=make("lower", int(hot[3:]), names[:1], FIRST - bias), path=os.path.abspath("lower"), bias=hex(bias))
+    shutil.copytree("t.uniscope", "moved.uniscope")
+    with open("moved.uniscope/session.json", "w", encoding="utf-8") as f:
+        json.dump(session, f)
+
+    def shown(at):
+        rc, out, err = run("annotate", "--json", "moved.uniscope", at)
+        return (json.loads(out)["function"] if rc == 0 else rc, "".join(line for line in err.splitlines(True) if " %s is " % at in line))
+
+    want = json.loads(run("annotate", "--json", "moved.uniscope", hot)[1])
+    ok(want["self"] == own and want["bias"] == hex(bias), "an image that was moved", (want["self"], own, want["bias"]))
+    running, linked = (FIRST + STEP * n - b for n, b in ((NR - 1, 0), (0, bias)))
+    ok(shown(hex(running)) == ("fn_%d" % (NR - 1), ""), "an address of the running guest", shown(hex(running)))
+    ok(shown(hex(linked)) == ("fn_0", "uniscope: %#x is taken as the image is linked: in the running guest it is %#x\n" % (linked, FIRST)),
+       "one as objdump has it, and which was taken is said", shown(hex(linked)))
+    both = FIRST + STEP * 20
+    ok(shown(hex(both)) == ("fn_20", "uniscope: %#x is in fn_20 of the running guest, which is shown, and as the image is linked in fn_%d\n" %
+                            (both, 20 + bias // STEP)), "one of both is the running guest's, and both are named", shown(hex(both)))
+    refused(1, "no function 0x77 in the image (an address is one of the running guest, or of the image as objdump", "one of neither", "moved.uniscope", "0x77")
+    refused(1, "no function 8a0f in the image (an address begins with 0x)", "one without 0x", "moved.uniscope", "8a0f")
+    assert image["path"] != session["guests"][0]["images"][0]["path"]
 
 
 def main():
@@ -101,6 +128,7 @@ def main():
     ok("<%s>  %d calls from 2 places together" % (first, callees[first][0]) in text and "also called, by no direct call:" in text, "the same as text", text)
     at = hex(FIRST + STEP * int(hot[3:]) + 5)
     ok(json.loads(run("annotate", "--json", "t.uniscope", at)[1]) == doc, "an address in the function chooses it")
+    moved_image(session, hot, names, own)
     window = json.loads(run("annotate", "--json", "--to", "0.0005", "t.uniscope", hot)[1])
     ok(0 < window["calls"] < doc["calls"], "--to chooses a part of the time", (window["calls"], doc["calls"]))
 
