@@ -30,6 +30,10 @@ struct uni_annotation {
 	const char *image; /* path; borrowed */
 	char part[256];	   /* the part of the session, "2 s to 3.5 s only"; "" all of it */
 	struct uni_record_part only; /* the same, if it is a part; its thread is borrowed */
+	/* It was asked for, and is inlined in this function, which has that many of its samples.
+	 * "": the function itself was asked for. */
+	char inlined[512];
+	double inlined_here, inlined_all;
 	uint32_t guest;
 	uint64_t bias;	    /* AVMA - SVMA */
 	bool blocks;	    /* the vCPU stops only where a block of code begins */

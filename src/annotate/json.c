@@ -74,6 +74,11 @@ static void put_head(const struct uni_annotation *a, struct uni_json *j)
 	uni_json_kv(str, j, "format", "uniscope-annotate");
 	uni_json_kv(u64, j, "version", 1);
 	uni_json_kv(str, j, "function", a->code.name);
+	if (a->inlined[0] != '\0') {
+		uni_json_kv(str, j, "inlined", a->inlined);
+		uni_json_kv(double, j, "inlined_here", a->inlined_here);
+		uni_json_kv(double, j, "inlined_all", a->inlined_all);
+	}
 	uni_json_kv(str, j, "image", a->image);
 	uni_json_kv(hex, j, "address", a->code.addr);
 	uni_json_kv(u64, j, "size", a->code.size);

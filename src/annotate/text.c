@@ -36,6 +36,10 @@ static void put_head(const struct writer *w)
 		"function   %s\nimage      %s, %" PRIu64 " bytes at 0x%" PRIx64 "%s\n",
 		a->code.name, a->image, a->code.size, a->code.addr,
 		a->bias != 0 ? " (as linked)" : "");
+	if (a->inlined[0] != '\0')
+		uni_sink_printf(w->out,
+			"inlined    here: %s. %.0f of its %.0f %s are here, with what it calls\n",
+			a->inlined, a->inlined_here, a->inlined_all, uni_annotation_unit(a));
 	if (a->part[0] != '\0')
 		uni_sink_printf(w->out, "part       %s\n", a->part);
 	if (a->of == UNI_ANNOTATE_CALLS)

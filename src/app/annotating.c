@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/inlined.h"
 #include "app/symbols.h"
 #include "app/term.h"
 #include "app/trace_open.h"
@@ -27,9 +28,11 @@ struct finder {
 	struct uni_image_search search;
 	struct uni_annotating *x;
 	const struct uni_symbol *sym; /* of x->image; NULL: not found yet */
+	bool has_addr;		      /* it is looked for, and not the name */
 	bool linked;		      /* the address is one of the file: as it is linked */
-	bool loaded;		      /* some image was */
-	struct uni_err why;	      /* the first one was not */
+	uint64_t addr;
+	bool loaded;	    /* some image was */
+	struct uni_err why; /* the first one was not */
 };
 
 static struct place place_of(const struct uni_record_meta *m, uint32_t i)
@@ -41,12 +44,10 @@ static struct place place_of(const struct uni_record_meta *m, uint32_t i)
 
 static int choose_symbol(struct finder *f, const struct place *p, struct uni_err *err)
 {
-	uint64_t addr;
-
-	if (!uni_parse_u64(f->args->function, &addr))
+	if (!f->has_addr)
 		return uni_code_choose(f->x->image, f->args->function, p->bias, &f->sym, err);
 	if (!f->linked || p->bias != 0)
-		f->sym = uni_image_lookup(f->x->image, f->linked ? addr : addr - p->bias);
+		f->sym = uni_image_lookup(f->x->image, f->linked ? f->addr : f->addr - p->bias);
 	return 0;
 }
 
@@ -126,9 +127,12 @@ static const char *found_name(const struct finder *f)
 static int find_linked(struct finder *f, struct uni_err *err)
 {
 	struct uni_annotating other = { .s = f->x->s };
-	struct finder linked = {
-		.args = f->args, .search = f->search, .x = &other, .linked = true
-	};
+	struct finder linked = { .args = f->args,
+		.search = f->search,
+		.x = &other,
+		.has_addr = true,
+		.linked = true,
+		.addr = f->addr };
 	const char *given = f->args->function;
 	int rc = find_in_images(&linked, err);
 
@@ -162,13 +166,32 @@ static const char *address_hint(const char *name)
 	return digits ? " (an address begins with 0x)" : "";
 }
 
+/* An inlined function has no code of its own: that of the function around it. */
+static int find_around(struct finder *f, struct uni_err *err)
+{
+	struct uni_inlined in;
+	int rc = uni_inlined_find(f->x->s.rec, &f->args->src.build, f->args->function, &in, err);
+
+	if (rc != 0 || in.addr == 0)
+		return rc;
+	f->has_addr = true;
+	f->addr = in.addr;
+	memcpy(f->x->a.inlined, in.name, sizeof(in.name));
+	f->x->a.inlined_here = in.here;
+	f->x->a.inlined_all = in.samples;
+	return find_in_images(f, err);
+}
+
 static int find_function(struct finder *f, struct uni_err *err)
 {
-	uint64_t addr;
-	int rc = find_in_images(f, err);
+	int rc;
 
-	if (rc == 0 && uni_parse_u64(f->args->function, &addr))
+	f->has_addr = uni_parse_u64(f->args->function, &f->addr);
+	rc = find_in_images(f, err);
+	if (rc == 0 && f->has_addr)
 		rc = find_linked(f, err);
+	else if (rc == 0 && f->sym == NULL && f->loaded)
+		rc = find_around(f, err);
 	if (rc != 0 || f->sym != NULL)
 		return rc;
 	if (f->why.code != 0 && (!f->loaded || f->args->image == NULL))
@@ -179,9 +202,8 @@ static int find_function(struct finder *f, struct uni_err *err)
 		return uni_err_set(err, UNI_ENOENT, "%s names no image: give it by --image",
 			f->args->src.path);
 	return uni_err_set(err, UNI_ENOENT,
-		"no function %s in the image%s: `uniscope report %s` lists them. If it is inlined, "
-		"its code is in its callers (report --tree)",
-		f->args->function, address_hint(f->args->function), f->args->src.path);
+		"no function %s in the image%s: `uniscope report %s` lists them", f->args->function,
+		address_hint(f->args->function), f->args->src.path);
 }
 
 static int count_sample(void *ctx, const struct uni_sample *s, uint32_t node)
@@ -364,6 +386,20 @@ static int add_numbers(
 	return rc;
 }
 
+/* A function without a sample may have them where it is inlined. */
+static int note_copies(
+	const struct uni_annotating_args *args, const struct uni_annotating *x, struct uni_err *err)
+{
+	struct uni_inlined in;
+	int rc = uni_inlined_find(x->s.rec, &args->src.build, args->function, &in, err);
+
+	if (rc == 0 && in.addr != 0)
+		uni_note("%s is inlined elsewhere, and has %.0f samples there: annotate "
+			 "0x%" PRIx64 " shows %.0f of them",
+			in.name, in.samples, in.addr, in.here);
+	return rc;
+}
+
 static int open_session(
 	struct uni_annotating_args *args, struct uni_annotating *x, struct uni_err *err)
 {
@@ -383,7 +419,11 @@ static int open_session(
 		uni_part_text(x->a.part, &x->a.only);
 	(void)uni_debug_of_image(x->image, &f.search, &x->debug, &no_debug);
 	rc = uni_code_read(x->image, f.sym, x->debug, &x->a.code, err);
-	return rc == 0 ? add_numbers(args, x, err) : rc;
+	if (rc == 0)
+		rc = add_numbers(args, x, err);
+	return rc == 0 && !f.has_addr && x->a.of == UNI_ANNOTATE_SAMPLES && !(x->a.total > 0)
+		       ? note_copies(args, x, err)
+		       : rc;
 }
 
 int uni_annotating_open(

@@ -10,7 +10,7 @@ struct uni_annotating_args {
 	struct uni_source_args src;
 	/* Its name, or an address in it (0x...): of the running guest, or as it is linked. */
 	const char *function;
-	const char *image;    /* ELF; NULL: where the session says */
+	const char *image; /* ELF; NULL: where the session says */
 };
 
 struct uni_annotating {

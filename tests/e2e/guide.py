@@ -33,7 +33,7 @@ def ask(*options, **given):
     global asked
     words = command(*options)
     replaced = {"before.uniscope": given["session"], "after.uniscope": given.get("after"), "HANDLE": given.get("handle"),
-                "FUNCTION": given.get("function")}
+                "'FUNCTION'": given.get("function")}
     r = subprocess.run([U] + [replaced.get(w) or w for w in words[1:]], capture_output=True, text=True, check=False)
     assert r.returncode in (0, 3, 4), (words, r.stderr)
     doc = json.loads(r.stdout)

@@ -40,6 +40,16 @@ marked() { # SERVE
 		"$U" report -n 0 --no-inline "$s" >"$T/report" && [ -s "$T/report" ] && ! grep 'inlined' "$T/report"
 }
 
+# As the guide says: the hot function, and then its instructions.
+guided() {
+	"$U" guide | grep -q "^     uniscope annotate --json before.uniscope 'FUNCTION'$" || return 1
+	"$U" report --json --top 10 "$s" >"$T/top.json" && hot=$(python3 "$here/inline_judge.py" hot "$T/top.json") || return 1
+	"$U" annotate --json -e "$elf" "$s" "$hot" >"$T/annotate.json" && "$U" report --json --top 10 --focus "$hot" "$s" >"$T/focus.json" &&
+		python3 "$here/inline_judge.py" guided "$T/top.json" "$T/focus.json" "$T/annotate.json" &&
+		/usr/bin/python3 "$here/schema.py" --file annotate "$SRC" "$T/annotate.json" || return 1
+	"$U" annotate -e "$elf" "$s" "$hot [inlined]" >"$T/out" && grep -F "inlined    here: $hot. " "$T/out"
+}
+
 raw() { # MANGLED
 	"$U" export "$s" --no-demangle -f folded -o "$T/s.folded" && grep -q "app_main;$1" "$T/s.folded"
 }
@@ -72,6 +82,7 @@ for image in $(by_default 'cxx-clang-fp rust-gcc-nofp' "$images"); do
 	check "$image under $accel: names as the linker has them" raw "$mangled"
 	# The guest spends a hundredth of its time elsewhere.
 	elf=$BUILD/lab/$image.elf
+	check "$image under $accel: the guide leads to the inlined function's lines" guided
 	check "$image under $accel: stacks shows them now" wait_for 60 now "$serve"
 	check "$image under $accel: top shows them" live
 done

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """inline_judge.py PROFILE.json SOURCE: do a profile's inlined functions and lines fit the source?
+inline_judge.py hot VIEW.json: prints the function with the most samples, which is inlined.
+inline_judge.py guided VIEW.json FOCUS.json ANNOTATION.json: has annotate shown that function, with its samples?
 
 The profile is of lab/apps/cxx.cc or rust.rs, exported with --lines. The judge checks the
 shares that the source states for its inlined functions. It also checks each frame of that file: its
@@ -64,4 +66,30 @@ def main():
     sys.exit(1 if wrong or total < 100 else 0)
 
 
-main()
+def load(path):
+    with open(path, encoding="utf-8") as f:
+        return json.load(f)
+
+
+def print_hot(view):
+    hot = load(view)["functions"][0]
+    assert hot["kind"] == "inlined", hot
+    print(hot["name"])
+
+
+def judge_guided(view, focus, annotation):
+    hot, focus, a = load(view)["functions"][0], load(focus), load(annotation)
+    print({k: a[k] for k in ("function", "inlined", "inlined_here", "inlined_all", "self")}, hot, focus["here"])
+    assert a["inlined"] == hot["name"] and a["inlined_all"] == focus["here"] and a["inlined_here"] >= 0.9 * a["inlined_all"]
+    assert a["function"] not in (hot["name"], ""), a["function"]
+    lines = sum(line["self"] for line in a["lines"] if line.get("inlined") == hot["name"])
+    print("lines of it:", lines)
+    assert 0.9 * hot["self"] <= lines <= hot["self"], (lines, hot["self"])
+
+
+if sys.argv[1] == "hot":
+    print_hot(sys.argv[2])
+elif sys.argv[1] == "guided":
+    judge_guided(*sys.argv[2:5])
+else:
+    main()
