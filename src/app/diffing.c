@@ -9,6 +9,7 @@
 #include "app/given_twice.h"
 #include "base/checked.h"
 #include "recording/exact.h"
+#include "obj/usym.h"
 #include "profile/copy.h"
 
 static const struct uni_diff_of kinds[] = {
@@ -149,6 +150,27 @@ static void add_trace(struct uni_diffing *x, enum uni_side side, const struct un
 	s->host_ready += r->host_known ? r->host_ready : NAN;
 }
 
+/* The first session that has, or has not, data of inlined functions; NULL: none. */
+static const char *find_with_places(const struct uni_diffing_args *args, bool places)
+{
+	for (int s = 0; s < UNI_SIDES; s++) {
+		for (size_t i = 0; i < args->side[s].nr; i++) {
+			const struct uni_symtab *symtab;
+			struct uni_recording *rec = NULL;
+			bool found;
+
+			if (uni_recording_open(args->side[s].path[i], &rec, NULL) != 0)
+				continue;
+			symtab = uni_recording_guest(rec, 0).symtab;
+			found = symtab != NULL && uni_symtab_has_places(symtab) == places;
+			uni_recording_close(rec);
+			if (found)
+				return args->side[s].path[i];
+		}
+	}
+	return NULL;
+}
+
 static int add_run(struct uni_diffing *x, enum uni_side side, struct uni_source_args *args,
 	const struct uni_diff_of *of, const struct uni_diff_per *per, struct uni_err *err)
 {
@@ -192,6 +214,7 @@ static int add_side(struct uni_diffing *x, enum uni_side side, const struct uni_
 		struct uni_source_args one = args->src;
 
 		one.path = args->side[side].path[i];
+		one.build.naming.inlined = one.build.naming.inlined && x->show.no_inline == NULL;
 		rc = add_run(x, side, &one, of, per, err);
 	}
 	if (!uni_diff_knows_samples(x->d, side))
@@ -257,6 +280,10 @@ int uni_diffing_open(
 		rc = uni_err_nomem(err);
 	if (rc == 0)
 		rc = name_part(&args->src, &x, err);
+	/* Otherwise all that is inlined would be new, or gone. */
+	if (args->src.build.naming.inlined && find_with_places(args, true) != NULL)
+		x.show.no_inline = find_with_places(args, false);
+	x.show.inlined = args->src.build.naming.inlined && x.show.no_inline == NULL;
 	if (rc == 0 && args->tree && !create_tree(&x))
 		rc = uni_err_nomem(err);
 	for (int s = 0; rc == 0 && s < UNI_SIDES; s++)

@@ -313,6 +313,11 @@ static void put_notes(const struct uni_diff_show *s, struct uni_sink *out)
 
 	if (s->hint != NULL)
 		uni_sink_printf(out, "note     %s\n", s->hint);
+	if (s->no_inline != NULL)
+		uni_sink_printf(out,
+			"note     %s has no inlined functions (it was not closed, or its image has "
+			"no debug data): both sides are without\n",
+			s->no_inline);
 	if (independent && fmin(s->side[UNI_BEFORE].samples, s->side[UNI_AFTER].samples) > 0)
 		uni_sink_printf(out,
 			"note     without times, samples count as independent: bursts make the "

@@ -32,7 +32,10 @@ struct uni_diff_show {
 	const char *value;	     /* the unit of values per unit of work; "s": shown as a time */
 	const char *part;	     /* of each recording: "2 s to 3.5 s only"; NULL: all of it */
 	struct uni_record_part only; /* the same, if it is a part; its thread is borrowed */
-	const char *hint;	     /* another way to compare them; NULL: none */
+	bool inlined;		     /* inlined functions have rows */
+	/* A session without data of them, for which they have none; NULL: all have. */
+	const char *no_inline;
+	const char *hint; /* another way to compare them; NULL: none */
 	struct uni_diff_side_info side[UNI_SIDES];
 	const struct uni_condition *condition; /* judged */
 	size_t nr_conditions;

@@ -137,6 +137,7 @@ void uni_diff_json(const struct uni_diff_show *s, struct uni_sink *out)
 	uni_json_kv(str, &j, "text", line.s);
 	uni_json_kv(str, &j, "of", s->of);
 	uni_json_kv(str, &j, "counted", s->counted);
+	uni_json_kv(bool, &j, "inlined", s->inlined);
 	uni_record_part_json(&j, s->part != NULL ? &s->only : NULL);
 	put_json_work(&j, s);
 	put_json_side(&j, s, UNI_BEFORE);

@@ -50,6 +50,19 @@ guided() {
 	"$U" annotate -e "$elf" "$s" "$hot [inlined]" >"$T/out" && grep -F "inlined    here: $hot. " "$T/out"
 }
 
+# The same guest by an image without debug data: what is inlined is not gone.
+unequal() {
+	objcopy --strip-debug "$elf" "$T/plain.elf" && timeout 180 "$U" record "$target" -q -F 499 -d 3 -e "$T/plain.elf" -o "$T/plain.uniscope" \
+		--overwrite || return 1
+	"$U" diff --all --max 0 "$s" "$s" >"$T/out"
+	grep -q ' self   .*mix$' "$T/out" && ! grep 'no inlined functions' "$T/out" || return 1
+	for pair in "$s $T/plain.uniscope" "$T/plain.uniscope $s"; do
+		"$U" diff --all --max 0 $pair >"$T/out"
+		cat "$T/out"
+		grep -q "^note     $T/plain.uniscope has no inlined functions" "$T/out" && ! grep '(gone\|(new\|inlined)$\|mix$' "$T/out" || return 1
+	done
+}
+
 raw() { # MANGLED
 	"$U" export "$s" --no-demangle -f folded -o "$T/s.folded" && grep -q "app_main;$1" "$T/s.folded"
 }
@@ -82,6 +95,7 @@ for image in $(by_default 'cxx-clang-fp rust-gcc-nofp' "$images"); do
 	check "$image under $accel: names as the linker has them" raw "$mangled"
 	# The guest spends a hundredth of its time elsewhere.
 	elf=$BUILD/lab/$image.elf
+	check "$image under $accel: diff with a session without debug data" unequal
 	check "$image under $accel: the guide leads to the inlined function's lines" guided
 	check "$image under $accel: stacks shows them now" wait_for 60 now "$serve"
 	check "$image under $accel: top shows them" live
