@@ -15,6 +15,11 @@
 /* "The same" is found with a probability of 90 %: normal quantiles of 97.5 % and 95 %. */
 #define SAME_SE (1.960 + 1.645)
 
+/* Correlations of a run with a phase of its own at its begin, and of the rest. */
+#define PHASE_CORR 0.4
+#define REST_CORR  0.2
+#define PHASE_STEP 4 /* blocks */
+
 struct test {
 	size_t row;
 	enum uni_column column;
@@ -339,6 +344,66 @@ static void find_verdict(struct comparing *c)
 				: UNI_VERDICT_UNSURE;
 }
 
+/* The blocks from there on. */
+static struct uni_blocks blocks_from(const struct uni_blocks *all, size_t first)
+{
+	struct uni_blocks b = *all;
+
+	b.n += first;
+	b.run += first;
+	b.nr -= first;
+	b.sum_x = b.sum_n = 0;
+	if (b.x != NULL)
+		b.x += first;
+	for (size_t i = 0; i < b.nr; i++) {
+		b.sum_x += b.x != NULL ? b.x[i] : 0;
+		b.sum_n += b.n[i];
+	}
+	return b;
+}
+
+static struct uni_corr corr_from(const struct uni_diff_sides *d, enum uni_side side, size_t first)
+{
+	const struct uni_blocks none = { 0 };
+	struct uni_corr sum = { 0 };
+
+	for (size_t f = 0; f < uni_diff_nr_functions(d); f++) {
+		const struct uni_blocks all = uni_diff_blocks(d, f, side, UNI_SELF);
+		const struct uni_blocks b = blocks_from(&all, first);
+		const struct uni_corr one = uni_stat_corr(&b, &none);
+
+		uni_stat_corr_add(&sum, &one);
+	}
+	return sum;
+}
+
+static double corr_of(const struct uni_corr *c)
+{
+	return c->squares > 0 ? c->products / c->squares : 0;
+}
+
+/*
+ * A boot correlates neighbouring blocks, and the rest does not. It ends where the rest has the
+ * least standard error (MSER, White 1997), at most in the middle.
+ */
+static double find_phase(const struct uni_diff_sides *d, enum uni_side side)
+{
+	size_t nr = uni_diff_whole(d, side).nr, end = 0;
+	struct uni_corr least = corr_from(d, side, 0);
+
+	if (nr < UNI_DIFF_BLOCKS || corr_of(&least) < PHASE_CORR)
+		return 0;
+	for (size_t first = PHASE_STEP; first <= nr / 2; first += PHASE_STEP) {
+		const struct uni_corr rest = corr_from(d, side, first);
+
+		if (rest.squares >= least.squares)
+			continue;
+		least = rest;
+		end = first;
+	}
+	return corr_of(&least) < REST_CORR ? (double)end / (double)nr : 0;
+}
+
 int uni_diff_compare(const struct uni_diff_sides *d, const struct uni_diff_limits *limits,
 	struct uni_diff_result *ret)
 {
@@ -359,6 +424,8 @@ int uni_diff_compare(const struct uni_diff_sides *d, const struct uni_diff_limit
 	qsort(r.row, r.nr, sizeof(*r.row), row_cmp);
 	r.corr = c.corr.squares > 0 ? c.corr.products / c.corr.squares : 0;
 	find_verdict(&c);
+	for (int s = 0; r.verdict == UNI_VERDICT_UNSURE && !r.each && s < UNI_SIDES; s++)
+		r.phase[s] = find_phase(d, (enum uni_side)s);
 	*ret = r;
 	return 0;
 }

@@ -49,6 +49,8 @@ struct uni_diff_result {
 	size_t bound_row;	      /* the row that gives it; nr if none */
 	double more; /* times as many samples (or runs) as now would tell; 0: not known */
 	double corr; /* of neighbouring blocks, all functions together */
+	/* Unsure because a side begins with another phase, such as a boot: this part of it. */
+	double phase[UNI_SIDES];
 };
 
 /* 0 or -UNI_ENOMEM. */

@@ -47,6 +47,21 @@ static bool is_host_busy(const struct uni_diff_show *s)
 	       s->limits->tolerance / 2;
 }
 
+/* More samples would not be a better answer than those without the begin. */
+static void put_phase(const struct uni_diff_show *s, struct uni_strbuf *ret)
+{
+	double part = 0, seconds = 0;
+
+	for (int side = 0; side < UNI_SIDES; side++) {
+		part = fmax(part, s->r->phase[side]);
+		seconds = fmax(seconds, s->r->phase[side] * s->side[side].seconds);
+	}
+	uni_strbuf_addf(ret, "; the first %.0f %% are another phase than the rest: leave that out",
+		ceil(100 * part));
+	if (seconds > 0 && s->side[UNI_BEFORE].nr == 1 && s->side[UNI_AFTER].nr == 1)
+		uni_strbuf_addf(ret, " (--from %.2g)", seconds);
+}
+
 static void put_needed(const struct uni_diff_show *s, struct uni_strbuf *ret)
 {
 	const struct uni_diff_side_info *b = &s->side[UNI_BEFORE], *a = &s->side[UNI_AFTER];
@@ -56,6 +71,10 @@ static void put_needed(const struct uni_diff_show *s, struct uni_strbuf *ret)
 	if (is_host_busy(s)) {
 		uni_strbuf_adds(ret, "; the host was busy: trace on an idle one, or compare "
 				     "--of calls");
+		return;
+	}
+	if (fmax(s->r->phase[UNI_BEFORE], s->r->phase[UNI_AFTER]) > 0) {
+		put_phase(s, ret);
 		return;
 	}
 	if (uni_diff_of_runs(s->d)) {

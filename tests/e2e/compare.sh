@@ -76,6 +76,18 @@ done
 check 'perf script: its times make blocks' gives 3 'p3.timed: 5,001 samples.* 128 blocks of time' p1.timed p3.timed
 check 'nothing is sure of ten phases' grep -q '^cannot tell' out
 check 'two outputs joined are put in order' sh -c '"$1" diff --json p1.timed p3.timed >1; "$1" diff --json p1.joined p3.joined | sed s/joined/timed/g >2; cmp 1 2' sh "$U"
+# A boot of a tenth, and then what changes at random from one sample to the next.
+booted() { # NAME SEED WEIGHT-OF-A
+	python3 - "$2" "$3" >"$1" <<'P'
+import random, sys
+rng = random.Random(int(sys.argv[1]))
+for i, name in enumerate(["boot"] * 500 + rng.choices("abcd", [int(sys.argv[2]), 30, 20, 20], k=4500)):
+    print(f"app  7/7  {1000 + i / 1000:.6f}:   1001001 cpu-clock:u: \n\t  401136 {name} (/app)\n\t  401200 main (/app)\n")
+P
+}
+booted boot1 1 30 && booted boot2 2 60
+check 'a boot: what to leave out is said, and no number of samples' gives 3 '^cannot tell: .*; the first 1[0-9] % are another phase than the rest: leave that out$' boot1 boot2
+check 'ten phases are none at the begin' sh -c '"$1" diff p1.timed p3.timed | grep -q "samples of each side would tell"' sh "$U"
 sed 's/^app /slow /' p1.timed >p1.slow
 check 'a program of another name: nothing is new' sh -c '"$1" diff --all p1.timed p1.slow >out; grep -q " a$" out && ! grep -q "(new)\|(gone)\| app$" out' sh "$U"
 # Stacks of nanoseconds, as our own export writes those of perf script.
