@@ -246,6 +246,8 @@ olds='o1.uniscope o2.uniscope o3.uniscope' news='n1.uniscope n2.uniscope n3.unis
 check 'runs of one command: it became slower' gives 4 '^slower: +19.5 % of .* per run (95 %' $olds -- $news
 check 'what of it took more is listed' grep -q '[*] self   .unknown.$' out
 check 'and faster the other way round' gives 0 '^faster: -16.3 %' $news -- $olds
+made 'load -n 100' 0 w1 11000 && made 'load -n 100' 0 w2 19000 && made 'load -n 100' 0 w3 15000
+check 'a large change of few uneven runs: a few more would tell' gives 3 '^cannot tell: +[0-9.]* % .* per run (95 %: +.*; about [4-9] runs of each side would tell' $olds -- w1.uniscope w2.uniscope w3.uniscope
 check 'the total has conditions' gives 4 '^failed: total +10%: +19.5' --fail-if 'total +10%' $olds -- $news
 check 'which hold' gives 0 '^passed: total +40%' --fail-if 'total +40%' $olds -- $news
 check 'JSON has the total' sh -c '"$1" diff --json o[123].uniscope -- n[123].uniscope | python3 -c "
