@@ -26,6 +26,8 @@
 #define NR_SAME	    50			      /* looks that all show the same registers, ... */
 #define SAME_CPU_NS (3 * UNI_NSEC_PER_SEC)    /* ... while QEMU has worked for this long */
 
+#define SIGNAL_NS (200 * UNI_NSEC_PER_MSEC) /* between looks whether a signal has stopped QEMU */
+
 static uint64_t since_begin(const struct uni_boot *b, uint64_t wall_ns)
 {
 	return wall_ns > b->begin_wall_ns ? wall_ns - b->begin_wall_ns : 0;
@@ -102,6 +104,12 @@ static const struct uni_segment *code_at(
 	return NULL;
 }
 
+/* Asked now, QEMU would answer when it goes on, or never. */
+static bool may_ask(const struct uni_boot *b)
+{
+	return b->q->pid > 0 && !uni_process_is_stopped(b->q->pid);
+}
+
 /* Firmware for PVH and multiboot never enables paging. For a guest that does, attaching shows the
  * state. */
 static void look_at_cpu(struct uni_boot *b)
@@ -162,7 +170,7 @@ static enum uni_boot_end look_again(struct uni_boot *b)
 	uint64_t now_ns = uni_now_ns(), cpu_ns, key = 0;
 	bool idle, halted;
 
-	if (now_ns - b->look_ns < HALTED_NS || b->held || b->unsettled || b->q->pid <= 0)
+	if (now_ns - b->look_ns < HALTED_NS || b->held || b->unsettled || !may_ask(b))
 		return UNI_BOOT_GOES_ON;
 	cpu_ns = uni_process_cpu_ns(b->q->pid);
 	idle = b->look_ns != 0 && (tcg || cpu_ns - b->look_cpu_ns < (now_ns - b->look_ns) / 4);
@@ -207,7 +215,8 @@ static void ask_why_stopped(struct uni_boot *b)
 
 static void follow_stops(struct uni_boot *b)
 {
-	if (b->stopped && !b->held && b->end == UNI_BOOT_GOES_ON)
+	/* A QEMU that goes on stops first, for a sample that was asked for meanwhile. */
+	if (b->stopped && !b->held && !b->frozen && b->end == UNI_BOOT_GOES_ON)
 		ask_why_stopped(b);
 	if (b->stopped || !b->held)
 		return;
@@ -215,15 +224,36 @@ static void follow_stops(struct uni_boot *b)
 	uni_note("after %.1f s the guest goes on", (double)(uni_now_ns() - b->begin_ns) / 1e9);
 }
 
+/* No event tells of it. */
+static void follow_signal(struct uni_boot *b)
+{
+	uint64_t now_ns = uni_now_ns();
+	bool frozen;
+
+	if (now_ns - b->frozen_look_ns < SIGNAL_NS || b->q->pid <= 0 || b->end != UNI_BOOT_GOES_ON)
+		return;
+	b->frozen_look_ns = now_ns;
+	frozen = !may_ask(b);
+	if (frozen == b->frozen)
+		return;
+	b->frozen = frozen;
+	if (frozen)
+		uni_note("after %.1f s: a signal has stopped QEMU, pid %d: there are no samples "
+			 "until kill -CONT %d lets it run",
+			(double)(now_ns - b->begin_ns) / 1e9, (int)b->q->pid, (int)b->q->pid);
+	else
+		uni_note("after %.1f s the guest goes on", (double)(now_ns - b->begin_ns) / 1e9);
+}
+
 bool uni_boot_awake(const struct uni_boot *b)
 {
-	return b->end == UNI_BOOT_GOES_ON && !b->held;
+	return b->end == UNI_BOOT_GOES_ON && !b->held && !b->frozen;
 }
 
 /* QEMU keeps a guest that has ended: learn from it while it is still there. */
 static void look_back(struct uni_boot *b)
 {
-	if (b->watched || b->unsettled || b->q->pid <= 0)
+	if (b->watched || b->unsettled || !may_ask(b))
 		return;
 	b->watched = true;
 	look_at_cpu(b);
@@ -236,6 +266,7 @@ bool uni_boot_ended(struct uni_boot *b)
 	int rc = uni_qmp_poll(b->q->qmp), status = 0;
 
 	follow_stops(b);
+	follow_signal(b);
 	if (uni_qemu_ended(b->q, &status) || (rc == -UNI_EGONE && uni_qemu_ending(b->q, &status))) {
 		if (b->end == UNI_BOOT_GOES_ON)
 			end_now(b, UNI_BOOT_EXITED);
@@ -285,7 +316,8 @@ int uni_boot_wait(struct uni_boot *b, uint64_t wait_ns, struct uni_err *err)
 		bool stuck, astray;
 
 		uni_signals_suspend(&gate);
-		look_at_cpu(b);
+		if (may_ask(b))
+			look_at_cpu(b);
 		stuck = is_stuck(b);
 		astray = b->nr_astray >= NR_ASTRAY;
 		/* Its code may lie elsewhere than in the image. */

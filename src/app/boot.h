@@ -41,6 +41,8 @@ struct uni_boot {
 	bool has_cpu, watched, said_waiting;
 	bool stopped; /* the VMM holds it, be it for a sample */
 	bool held;    /* for another reason */
+	bool frozen;  /* a signal (SIGSTOP) has stopped QEMU, which answers nothing then */
+	uint64_t frozen_look_ns;
 	/* A vCPU is about to stop for us: QEMU is asked nothing that this vCPU has to answer. */
 	bool unsettled;
 	uint64_t stop_ns;

@@ -43,21 +43,21 @@ static bool is_same(const struct uni_follow *f, const struct uni_guest *before,
 static void add_gap(struct uni_follow *f, const char *method_before, const struct uni_guest *g,
 	uint64_t gone_ns)
 {
-	struct uni_record_gap *gap = &f->meta->gap[f->meta->nr_gap++];
-
-	*gap = (struct uni_record_gap){
+	struct uni_record_gap gap = {
 		.begin_ns = gone_ns, .end_ns = uni_now_ns(), .pid = g->info.pid
 	};
-	(void)snprintf(gap->method, sizeof(gap->method), "%s", method_of(g));
-	(void)uni_text_clean(gap->why, sizeof(gap->why), g->info.why, strlen(g->info.why));
+
+	(void)snprintf(gap.method, sizeof(gap.method), "%s", method_of(g));
+	(void)uni_text_clean(gap.why, sizeof(gap.why), g->info.why, strlen(g->info.why));
+	(void)uni_record_add_gap(f->meta, &gap);
 	if (f->quiet)
 		return;
 	uni_note("%s goes on after %.1f s: pid %d", f->how.target,
-		(double)(gap->end_ns - gone_ns) / 1e9, g->info.pid);
-	if (strcmp(gap->method, method_before) != 0) {
+		(double)(gap.end_ns - gone_ns) / 1e9, g->info.pid);
+	if (strcmp(gap.method, method_before) != 0) {
 		char way[UNI_QUALITY_METHOD];
 
-		uni_quality_way(way, gap->method, false, gap->why);
+		uni_quality_way(way, gap.method, false, gap.why);
 		uni_note("%s: from now on %s", f->how.target, way);
 	}
 }
@@ -83,11 +83,21 @@ void uni_hindrance_tell(
 static int open_again(struct uni_follow *f, struct uni_guest **ret, struct uni_err *err)
 {
 	_cleanup_free_ struct uni_guest *g = calloc(1, sizeof(*g));
+	struct uni_attach_args how = f->how;
+	char text[16];
 	int rc;
 
 	if (g == NULL)
 		return uni_err_nomem(err);
-	rc = uni_guest_open(g, &f->how, err);
+	if (f->left_pid != 0) { /* Its name says of two VMMs that they have it. */
+		int pid = uni_standing_other(how.target, f->left_pid);
+
+		if (pid == 0)
+			return uni_err_set(err, UNI_ENOENT, "no other guest named %s", how.target);
+		(void)snprintf(text, sizeof(text), "%d", pid);
+		how.target = text;
+	}
+	rc = uni_guest_open(g, &how, err);
 	if (rc == 0)
 		*ret = uni_take(g);
 	return rc;
@@ -131,6 +141,16 @@ static bool wait_for_it(struct uni_follow *f, struct uni_guest **ret)
 	return false;
 }
 
+bool uni_follow_has_moved(struct uni_follow *f, const struct uni_standing *s)
+{
+	uint64_t now_ns = uni_now_ns();
+
+	if (s->held != UNI_HELD_VMM || now_ns - f->looked_ns < UNI_NSEC_PER_SEC)
+		return false;
+	f->looked_ns = now_ns;
+	return uni_standing_other(f->how.target, s->g->info.pid) != 0;
+}
+
 bool uni_follow_again(struct uni_follow *f, const struct uni_guest *before, uint64_t gone_ns)
 {
 	char method[sizeof(f->meta->gap[0].method)];
@@ -139,7 +159,12 @@ bool uni_follow_again(struct uni_follow *f, const struct uni_guest *before, uint
 
 	if (f->meta->nr_gap == UNI_GAPS_MAX)
 		return false;
-	if (!f->quiet)
+	f->left_pid = before->info.pid > 0 && !uni_process_is_ending(before->info.pid)
+			      ? before->info.pid
+			      : 0;
+	if (!f->quiet && f->left_pid != 0)
+		uni_note("another VMM has %s now", f->how.target);
+	else if (!f->quiet)
 		uni_note("the VMM of %s, pid %d, has ended: waiting for its next one",
 			f->how.target, before->info.pid);
 	(void)snprintf(method, sizeof(method), "%s", method_of(before));
@@ -168,8 +193,8 @@ void uni_follow_count(struct uni_follow *f, const struct uni_record_stats *st)
 {
 	uint32_t i = f->meta->nr_gap;
 
-	/* Behind it may be restores of snapshots, which begin no part. */
-	while (i != 0 && f->meta->gap[--i].back_ns != 0)
+	/* Behind it may be gaps that begin no part. */
+	while (i != 0 && !uni_record_gap_is_part(&f->meta->gap[--i]))
 		;
 	f->meta->gap[i].weight = st->weight;
 	f->meta->gap[i].pauses = st->pause.nr;
@@ -191,11 +216,9 @@ void uni_follow_restores(
 			uni_note("%s%sa snapshot was restored: the guest's clock went back by "
 				 "%.1f s",
 				name, name[0] != '\0' ? ": " : "", (double)b.back_ns / 1e9);
-		if (meta->nr_gap == UNI_GAPS_MAX)
-			continue;
-		meta->gap[meta->nr_gap++] = (struct uni_record_gap){ .begin_ns = b.begin_ns,
-			.end_ns = b.end_ns,
-			.pid = g->info.pid,
-			.back_ns = b.back_ns };
+		(void)uni_record_add_gap(meta, &(struct uni_record_gap){ .begin_ns = b.begin_ns,
+						       .end_ns = b.end_ns,
+						       .pid = g->info.pid,
+						       .back_ns = b.back_ns });
 	}
 }

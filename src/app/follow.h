@@ -5,6 +5,7 @@
 #define UNI_APP_FOLLOW_H
 
 #include "app/attach.h"
+#include "app/standing.h"
 #include "recording/recording.h"
 
 /* It is there, but cannot be recorded: that is said once, after a while. */
@@ -24,8 +25,12 @@ struct uni_follow {
 	bool in_kernel;		      /* only the host's kernel can sample it as asked */
 	struct uni_guest *now;	      /* owned; NULL: still the first one, which is the caller's */
 	struct uni_record_meta *meta; /* borrowed: gets the gaps */
+	uint64_t looked_ns;	      /* for another VMM, last */
+	int left_pid; /* of a VMM that is still there, but has it no more; 0: none */
 };
 
+/* Its VMM has paused it: does another one have it now? At most one look a second. */
+bool uni_follow_has_moved(struct uni_follow *f, const struct uni_standing *s);
 /* `before` is gone since gone_ns: waits for a guest with the same name and image at the same place,
  * and puts it into f->now. False, with a message: none came in time. */
 bool uni_follow_again(struct uni_follow *f, const struct uni_guest *before, uint64_t gone_ns);

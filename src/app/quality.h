@@ -49,6 +49,9 @@ double uni_quality_host_us(const struct uni_record_stats *st);
 double uni_quality_share(uint64_t part, uint64_t whole); /* in %, 0 of nothing */
 double uni_quality_seconds(const struct uni_record_stats *st);
 
+/* In such a head: the parts of a recording, and what lies between them. */
+void uni_quality_put_gaps(struct uni_sink *out, const struct uni_recorded_guest *g);
+
 /* The head of a report, which shows such samples: one block for each of its guests. */
 void uni_quality_print(const struct uni_recording *rec, const struct uni_sample_filter *shown,
 	struct uni_sink *out);

@@ -37,6 +37,8 @@ struct part {
 	struct uni_model *model;     /* of its threads; NULL: none */
 	struct uni_lookout *lookout; /* for images that it loads later; NULL: none */
 	struct uni_record_meta meta;
+	struct uni_standing standing;
+	bool left; /* another VMM has it now */
 	atomic_uint_least64_t samples, missed;
 };
 
@@ -89,6 +91,7 @@ static void on_sample(void *ctx, const struct uni_sample *s)
 
 	uni_signals_suspend(&part->run->gate);
 	uni_recorder_sample(part->run->rec, s);
+	uni_standing_saw(&part->standing, s);
 	uni_guest_saw(part->g, s, on_image, part);
 }
 
@@ -120,6 +123,11 @@ static bool is_awake(void *ctx)
 	return look_after(part) && (args->awake == NULL || args->awake(args->ctx));
 }
 
+static bool has_left(void *ctx)
+{
+	return ((const struct part *)ctx)->left;
+}
+
 static void on_begin(void *ctx)
 {
 	const struct part *part = ctx;
@@ -144,6 +152,9 @@ static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t e
 	atomic_store(&part->missed, st->skipped + st->lost);
 	(void)look_after(part);
 	note_restores(part);
+	uni_standing_look(&part->standing);
+	if (run->follow != NULL && uni_follow_has_moved(run->follow, &part->standing))
+		part->left = true;
 	if (run->args->quiet || !may_show(run))
 		return;
 	for (size_t i = 0; i < run->nr; i++) {
@@ -182,33 +193,6 @@ static int check_seen(const struct run *run, struct uni_err *err)
 	return 0;
 }
 
-/* From now on everything that is read from the guest is also kept for a replay file. This begins
- * with the code by which a reader of that file checks the image. */
-static int tee_begin(struct uni_guest *g, const char *path, struct uni_err *err)
-{
-	struct uni_target *inner = g->t;
-	int rc;
-
-	g->saved = true;
-	g->t = NULL; /* owned by the tee, also when it fails */
-	rc = uni_replay_tee(inner, path, &g->t, err);
-	return rc == 0 && g->image != NULL ? uni_guest_check_image(g, err) : rc;
-}
-
-static int tee_end(struct uni_guest *g, const struct uni_record_args *args, struct uni_err *err)
-{
-	struct uni_replay_saved saved = { 0 };
-	int rc = uni_replay_tee_finish(g->t, &saved, err);
-
-	if (rc == 0 && !args->quiet)
-		uni_note("saved %" PRIu64 " snapshot%s (%" PRIu64 " kB) in %s%s", saved.snapshots,
-			uni_plural(saved.snapshots), saved.bytes / 1024, args->save_replay,
-			saved.lost_snapshots + saved.lost_blocks != 0
-				? ", not all: it is full, or memory could not be read"
-				: "");
-	return rc;
-}
-
 /* The session with all its guests, and their names' symbols. */
 static int begin_session(struct run *run, const char *path, struct uni_err *err)
 {
@@ -233,6 +217,13 @@ static void fill_job(struct run *run, size_t i)
 	const struct uni_record_args *args = run->args;
 	struct part *part = &run->part[i];
 
+	part->left = false;
+	part->standing = (struct uni_standing){ .g = part->g,
+		.name = part->name,
+		.meta = &part->meta,
+		.quiet = args->quiet || args->awake != NULL,
+		.awake = args->awake,
+		.ctx = args->ctx };
 	run->job[i].t = part->g->t;
 	run->job[i].cfg = (struct uni_sampler_cfg){ .frequency = args->frequency,
 		.duration_ns = (uint64_t)(args->duration * 1e9),
@@ -253,6 +244,7 @@ static void fill_job(struct run *run, size_t i)
 		.on_begin = on_begin,
 		.on_progress = on_progress,
 		.awake = args->ended != NULL ? is_awake : NULL,
+		.left = has_left,
 		.ctx = part };
 	uni_pace_apply(&args->pace, &run->job[i].cfg);
 }
@@ -367,7 +359,8 @@ static void follow_on(struct run *run)
 	struct part *part = &run->part[0];
 
 	while (job->end == UNI_END_GONE && !atomic_load(uni_signals_stop()) &&
-		uni_follow_again(run->follow, part->g, job->stats.end_ns)) {
+		uni_follow_again(run->follow, part->g,
+			uni_standing_since(&part->standing, job->stats.end_ns))) {
 		struct uni_record_stats before = job->stats;
 		uint64_t now_ns = uni_now_ns();
 
@@ -417,6 +410,8 @@ static int sample_and_write(struct run *run, const char *path, struct uni_err *e
 				args->ctx, uni_target_settled(run->part[0].g->t, SETTLE_NS));
 		if (run->follow != NULL && run->job[0].rc == 0)
 			follow_on(run);
+		for (size_t i = 0; i < run->nr; i++)
+			uni_standing_end(&run->part[i].standing, run->job[i].stats.end_ns);
 		if (!args->quiet)
 			uni_progress_end();
 		rc = result_of(run, err);
@@ -434,7 +429,7 @@ static int sample_and_write(struct run *run, const char *path, struct uni_err *e
 	for (size_t i = 0; rc == 0 && i < run->nr; i++)
 		uni_record_add_places(run->part[i].g, args, path);
 	if (args->save_replay != NULL) {
-		rc2 = tee_end(run->part[0].g, args, rc == 0 ? err : NULL);
+		rc2 = uni_record_tee_end(run->part[0].g, args, rc == 0 ? err : NULL);
 		rc = rc != 0 ? rc : rc2;
 	}
 	/* If a guest was gone before its first sample or exit, there is nothing to keep. */
@@ -551,7 +546,7 @@ static int prepare_run(struct run *run, struct uni_err *err)
 		rc = uni_guest_lookout(
 			run->part[i].g, on_image, &run->part[i], &run->part[i].lookout, err);
 	if (rc == 0 && run->args->save_replay != NULL)
-		rc = tee_begin(run->part[0].g, run->args->save_replay, err);
+		rc = uni_record_tee_begin(run->part[0].g, run->args->save_replay, err);
 	if (rc == 0)
 		rc = check_seen(run, err);
 	if (rc == 0)

@@ -120,6 +120,11 @@ bool uni_record_sees_exits(const struct uni_guest *g);
 /* Fills in the session's facts about the guest, this host and this command. */
 void uni_record_fill_meta(const struct uni_guest *g, const struct uni_record_args *args,
 	struct uni_record_meta *meta);
+/* From now on everything that is read from the guest is also kept for a replay file. This begins
+ * with the code by which a reader of that file checks the image. */
+int uni_record_tee_begin(struct uni_guest *g, const char *path, struct uni_err *err);
+int uni_record_tee_end(
+	struct uni_guest *g, const struct uni_record_args *args, struct uni_err *err);
 /* Name of guest i of several; guests with the same name get their target as name. */
 void uni_record_name_guest(
 	struct uni_guest *const *g, size_t nr, size_t i, char ret[UNI_GUEST_NAME_MAX]);

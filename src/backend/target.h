@@ -253,6 +253,11 @@ struct uni_target_ops {
 	 * VMM may wait for it, and cannot answer. */
 	bool (*settled)(struct uni_target *t);
 	/*
+	 * Optional. Do all threads of its VMM wait outside of the guest now, as if it had paused
+	 * the guest? One look proves nothing. False, too: not known. By its pid, attached or not.
+	 */
+	bool (*stands)(const struct uni_target_info *info);
+	/*
 	 * Optional. After -UNI_EGONE, or when it is no longer alive(): is the guest still there,
 	 * and only our way to it lost? Returns 0 (not known: it ended), or the reason.
 	 */

@@ -232,20 +232,43 @@ int uni_wait_fd(int fd, short events, uint64_t deadline_ns)
 
 /* The kernel's PF_EXITING (proc(5), stat: field 9, flags): set before a task's files are closed. */
 #define EXITING	    0x4u
+#define STATE_FIELD 3
 #define FLAGS_FIELD 9
 
-bool uni_process_is_ending(pid_t pid)
+/* Reads /proc/PID/stat; *ret is the blank before that field, or NULL. False: there is no such
+ * process. */
+static bool find_stat_field(pid_t pid, unsigned field, char *stat, size_t cap, const char **ret)
 {
-	char path[32], stat[512];
+	char path[32];
 	const char *at;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (uni_read_small(path, stat, sizeof(stat)) < 0)
-		return true;
+	if (uni_read_small(path, stat, cap) < 0)
+		return false;
 	at = strrchr(stat, ')'); /* the name may hold anything, also blanks and ')' */
-	for (unsigned field = 2; at != NULL && field < FLAGS_FIELD; field++)
+	for (unsigned i = 2; at != NULL && i < field; i++)
 		at = strchr(at + 1, ' ');
+	*ret = at;
+	return true;
+}
+
+bool uni_process_is_ending(pid_t pid)
+{
+	char stat[512];
+	const char *at;
+
+	if (!find_stat_field(pid, FLAGS_FIELD, stat, sizeof(stat), &at))
+		return true;
 	return at != NULL && (strtoul(at, NULL, 10) & EXITING) != 0;
+}
+
+bool uni_process_is_stopped(pid_t pid)
+{
+	char stat[512];
+	const char *at;
+
+	return find_stat_field(pid, STATE_FIELD, stat, sizeof(stat), &at) && at != NULL &&
+	       at[1] == 'T';
 }
 
 /* Each kernel gives its first pid namespace this number (linux/proc_ns.h, PROC_PID_INIT_INO). */

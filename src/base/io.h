@@ -58,6 +58,8 @@ int uni_wait_fd(int fd, short events, uint64_t deadline_ns);
 int uni_read_small(const char *path, char *buf, size_t cap);
 /* Does it exit, or is it gone? Known before the kernel closes its files. */
 bool uni_process_is_ending(pid_t pid);
+/* Has a signal (SIGSTOP) stopped it? */
+bool uni_process_is_stopped(pid_t pid);
 /* Is this a pid namespace within the host's (a container)? Other processes are not seen then. */
 bool uni_process_ids_are_inner(void);
 /* Does /proc number processes as we do? -UNI_ENOTSUP: it is another pid namespace's. */

@@ -119,6 +119,13 @@ struct uni_record_image {
 
 #define UNI_GAPS_MAX 64
 
+/* The reason why a guest did not run, while its VMM had it. */
+enum uni_gap_held {
+	UNI_HELD_NOT,
+	UNI_HELD_SIGNAL, /* a signal (SIGSTOP) had stopped the VMM */
+	UNI_HELD_VMM,	 /* the VMM had paused the guest */
+};
+
 /* A guest that is followed by its name was not there, until another VMM had it. The last members
  * describe the part of the recording from then on. */
 struct uni_record_gap {
@@ -132,7 +139,15 @@ struct uni_record_gap {
 	 * guest's clock back by so much. Samples may lie in between; no part begins here.
 	 */
 	uint64_t back_ns;
+	/* Not UNI_HELD_NOT: no new VMM either. The guest did not run in between. */
+	enum uni_gap_held held;
 };
+
+/* Does another part of the recording begin behind it? */
+static inline bool uni_record_gap_is_part(const struct uni_record_gap *gap)
+{
+	return gap->back_ns == 0 && gap->held == UNI_HELD_NOT;
+}
 
 /* A command that ran while the guests were recorded: what was asked of them is known. */
 struct uni_record_work {
@@ -177,6 +192,10 @@ struct uni_record_meta {
 	struct uni_record_work work;   /* known when the session is closed */
 	struct uni_record_trace trace; /* of functions; nr_cpus 0: there is none */
 };
+
+/* Adds it behind the others. If the same VMM restored a snapshot while it held the guest, both are
+ * one gap. False: there is no room. */
+bool uni_record_add_gap(struct uni_record_meta *m, const struct uni_record_gap *gap);
 
 /* Selects samples; a zeroed one selects all. */
 struct uni_sample_filter {

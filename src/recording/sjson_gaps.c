@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "recording/sjson_priv.h"
 
+#include <string.h>
+
+#include "base/checked.h"
 #include "base/text.h"
+
+static const char *const held_words[] = {
+	[UNI_HELD_NOT] = "", [UNI_HELD_SIGNAL] = "signal", [UNI_HELD_VMM] = "vmm"
+};
 
 void uni_record_put_gaps(struct uni_json *j, const struct uni_record_meta *m)
 {
@@ -16,6 +23,8 @@ void uni_record_put_gaps(struct uni_json *j, const struct uni_record_meta *m)
 		uni_json_kv(u64, j, "pid", (uint64_t)m->gap[i].pid);
 		if (m->gap[i].back_ns != 0)
 			uni_json_kv(u64, j, "clock_back_ns", m->gap[i].back_ns);
+		if (m->gap[i].held != UNI_HELD_NOT)
+			uni_json_kv(str, j, "held", held_words[m->gap[i].held]);
 		if (m->gap[i].method[0] != '\0') {
 			uni_json_kv(str, j, "method", m->gap[i].method);
 			uni_json_kv(str, j, "why", m->gap[i].why);
@@ -78,6 +87,24 @@ static bool get_back(const json_t *obj, struct uni_record_gap *ret)
 	return true;
 }
 
+/* Absent where nobody had stopped the VMM or the guest. */
+static bool get_held(const json_t *obj, struct uni_record_gap *ret)
+{
+	char word[16];
+
+	if (json_object_get(obj, "held") == NULL)
+		return true;
+	if (!get_words(obj, "held", word, sizeof(word)))
+		return false;
+	for (unsigned i = UNI_HELD_SIGNAL; i < uni_array_len(held_words); i++) {
+		if (strcmp(word, held_words[i]) == 0) {
+			ret->held = (enum uni_gap_held)i;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* In the order of time, and none inside another. */
 const char *uni_session_parse_gaps(const json_t *guest, struct uni_record_meta *ret)
 {
@@ -100,7 +127,8 @@ const char *uni_session_parse_gaps(const json_t *guest, struct uni_record_meta *
 			.begin_ns = (uint64_t)begin, .end_ns = (uint64_t)end, .pid = (int)pid
 		};
 		if (!get_part(obj, &ret->gap[ret->nr_gap - 1]) ||
-			!get_back(obj, &ret->gap[ret->nr_gap - 1]))
+			!get_back(obj, &ret->gap[ret->nr_gap - 1]) ||
+			!get_held(obj, &ret->gap[ret->nr_gap - 1]))
 			return "gaps";
 		last = end;
 	}

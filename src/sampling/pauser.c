@@ -80,6 +80,10 @@ static bool wait_until(struct uni_pauser *s, uint64_t deadline_ns)
 		struct timespec ts;
 
 		tell_pauser_progress(s, now_ns);
+		if (uni_run_has_left(s->cfg)) {
+			s->end = UNI_END_GONE;
+			return false;
+		}
 		if (uni_run_asked_to_stop(s->cfg) || now_ns >= s->end_at_ns) {
 			s->end = uni_run_asked_to_stop(s->cfg) ? UNI_END_STOPPED : UNI_END_DURATION;
 			return false;

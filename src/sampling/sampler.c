@@ -30,6 +30,11 @@ bool uni_run_alive(struct uni_target *t)
 	return t->ops->alive == NULL || t->ops->alive(t);
 }
 
+bool uni_run_has_left(const struct uni_sampler_cfg *cfg)
+{
+	return cfg->left != NULL && cfg->left(cfg->ctx);
+}
+
 uint64_t uni_run_end_ns(const struct uni_sampler_cfg *cfg, uint64_t now_ns)
 {
 	uint64_t end_ns;

@@ -47,6 +47,9 @@ struct uni_sampler_cfg {
 	/* Does the guest run now, according to its VMM? Called before it is stopped for a sample: a
 	 * guest that is already stopped is not sampled. NULL: not known. */
 	bool (*awake)(void *ctx);
+	/* Has the guest left this VMM for another one? Then the run ends as if the guest had. NULL:
+	 * not known. */
+	bool (*left)(void *ctx);
 	void *ctx;
 };
 

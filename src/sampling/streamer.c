@@ -326,7 +326,7 @@ static uint64_t drain_period(const struct guest *g)
 /* Fetches the collected samples. False: there will be no more. */
 static bool fetch_gathered(struct guest *g, uint64_t now_ns)
 {
-	bool alive = uni_run_alive(g->job->t);
+	bool alive = uni_run_alive(g->job->t) && !uni_run_has_left(&g->job->cfg);
 	int rc = drain_stream(g);
 
 	g->drain_ns = drain_period(g);

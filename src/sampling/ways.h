@@ -12,6 +12,7 @@
 uint64_t uni_run_cpu_ns(void); /* CPU time of this process */
 bool uni_run_asked_to_stop(const struct uni_sampler_cfg *cfg);
 bool uni_run_alive(struct uni_target *t);
+bool uni_run_has_left(const struct uni_sampler_cfg *cfg);
 /* When a run that begins now ends; UINT64_MAX: never by itself. */
 uint64_t uni_run_end_ns(const struct uni_sampler_cfg *cfg, uint64_t now_ns);
 

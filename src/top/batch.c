@@ -42,6 +42,8 @@ static void put_head(const struct uni_top *top, const struct uni_batch_opts *opt
 	}
 	if (uni_say_doubt(doubt, top))
 		uni_sink_printf(out, "NO PROFILE: %s\n", doubt);
+	if (top->last.held[0] != '\0')
+		uni_sink_printf(out, "%s\n", top->last.held);
 	uni_say_end(end, sizeof(end), top);
 	if (end[0] != '\0')
 		uni_sink_printf(out, "%s\n", end);
@@ -142,6 +144,11 @@ static void json_quality(const struct uni_top *top, struct uni_json *j)
 	uni_json_key(j, "no_profile");
 	if (uni_say_doubt(doubt, top))
 		uni_json_str(j, doubt);
+	else
+		uni_json_null(j);
+	uni_json_key(j, "held");
+	if (top->last.held[0] != '\0')
+		uni_json_str(j, top->last.held);
 	else
 		uni_json_null(j);
 	uni_json_object_end(j);

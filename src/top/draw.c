@@ -79,6 +79,8 @@ static int draw_head(const struct uni_ui *ui)
 	row += draw_parts(row, rows >= 16 ? 2 : 1, &parts);
 	if (uni_say_doubt(doubt, top))
 		(void)draw_text(row++, 0, UNI_INK_BAD, doubt);
+	if (top->last.held[0] != '\0')
+		(void)draw_text(row++, 0, UNI_INK_BAD, top->last.held);
 	uni_say_end(end, sizeof(end), top);
 	if (end[0] != '\0')
 		(void)draw_text(row++, 0, UNI_INK_BAD, end);

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,10 +21,12 @@
 struct part {
 	struct uni_target *t;
 	struct uni_sampleq *queue;
-	uint32_t seen_vcpus;  /* the sampling thread's: their numbers are below */
-	pthread_mutex_t lock; /* of what follows; held for copies only */
-	uint32_t nr_vcpus;    /* with those that were plugged in */
+	struct uni_standing standing; /* the sampling thread's */
+	uint32_t seen_vcpus;	      /* the sampling thread's: their numbers are below */
+	pthread_mutex_t lock;	      /* of what follows; held for copies only */
+	uint32_t nr_vcpus;	      /* with those that were plugged in */
 	uint64_t at_ns;
+	char held[UNI_STANDING_TEXT];
 	struct uni_record_stats stats;
 };
 
@@ -67,6 +70,7 @@ static void on_progress(void *ctx, const struct uni_record_stats *stats, uint64_
 {
 	struct part *p = ctx;
 
+	uni_standing_look(&p->standing);
 	/* A reader that is in the middle of its copy gets the next one. */
 	if (pthread_mutex_trylock(&p->lock) != 0)
 		return;
@@ -74,6 +78,8 @@ static void on_progress(void *ctx, const struct uni_record_stats *stats, uint64_
 	read_times(p);
 	count_vcpus(p);
 	p->at_ns = uni_now_ns();
+	if (!uni_standing_text(&p->standing, p->held))
+		p->held[0] = '\0';
 	(void)pthread_mutex_unlock(&p->lock);
 }
 
@@ -125,6 +131,7 @@ static bool fill_part(
 	struct part *p = &f->part[i];
 
 	p->t = f->job[i].t = g->t;
+	p->standing = (struct uni_standing){ .g = g, .name = "", .quiet = true };
 	f->job[i].cfg = (struct uni_sampler_cfg){ .guest = (uint32_t)i,
 		.frequency = args->frequency,
 		.exits_every = exits ? EXITS_EVERY : 0,
@@ -284,6 +291,8 @@ void uni_feed_status(struct uni_feed *f, struct uni_feed_status *ret)
 		if (ret->ended)
 			count_vcpus(p);
 		add_guest(ret, i, p);
+		if (!ret->ended && ret->held[0] == '\0')
+			(void)snprintf(ret->held, sizeof(ret->held), "%s", p->held);
 		ret->at_ns = uni_max(ret->at_ns, p->at_ns);
 		(void)pthread_mutex_unlock(&p->lock);
 		ret->dropped += uni_sampleq_lost(p->queue);

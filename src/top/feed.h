@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "app/attach.h"
+#include "app/standing.h"
 #include "sampling/sampler.h"
 
 struct uni_top_args;
@@ -19,6 +20,7 @@ struct uni_feed_status {
 	uint64_t dropped; /* samples that were taken, but the reader was too slow for them */
 	bool streams;	  /* some are made in the host's kernel */
 	bool inside;	  /* all are made by the guests themselves */
+	char held[UNI_STANDING_TEXT]; /* who keeps one of them from running now; "": nobody */
 	/* As in uni_live_guests; it grows when vCPUs are plugged in. All 0: not known. */
 	uint32_t first_vcpu[UNI_GUEST_MAX + 1];
 	/* Once it has ended: */

@@ -136,7 +136,7 @@ set_back() { # APP OPTION...
 		before, after, pid = map(int, sys.argv[2:])
 		guest, = json.load(open(sys.argv[1]))['guests']
 		print(guest['gaps'], before, after)
-		gap, = guest['gaps']
+		gap, = (g for g in guest['gaps'] if g.get('held') != 'vmm')
 		sys.exit(not (gap['begin_ns'] <= after and before <= gap['end_ns'] and gap['pid'] == pid and 1e9 < gap['clock_back_ns'] < 60e9))
 	END
 }
@@ -154,6 +154,48 @@ upgraded() { # WAY: moved, running, to a VMM that is another file
 	kill -9 $old
 	wait $old 2>/dev/null
 	goes_on
+}
+
+# Moved, but the VMM that had it stays: in QEMU's state postmigrate, until somebody ends it.
+moved() { # WAY
+	first && follow "$1" || return 1
+	old=$guest
+	start_vmm 2 -incoming "unix:$T/moves"
+	wait_for 60 test -S "$T/moves" && qmp 1 migrate "{\"uri\": \"unix:$T/moves\"}" &&
+		wait_for 120 sh -c "python3 $SRC/tests/e2e/qmp.py $mon.1 query-status {} | grep -q postmigrate"
+	status=$?
+	stood=$(python3 -c 'import time; print(time.monotonic_ns())')
+	[ $status -eq 0 ] && goes_on
+	status=$?
+	kill -9 $old
+	wait $old 2>/dev/null
+	[ $status -eq 0 ] && grep "uniscope: another VMM has $name now" "$T/out" && ! grep 'has ended' "$T/out" || { cat "$T/out"; return 1; }
+	python3 -c 'import json, sys; gap, = json.load(open(sys.argv[1]))["guests"][0]["gaps"]
+print(gap, sys.argv[2]); sys.exit(not gap["begin_ns"] <= int(sys.argv[2]) < gap["end_ns"])' "$T/f.uniscope/session.json" "$stood"
+}
+
+# The VMM is there, and does not run the guest: a signal has stopped it, or it has paused the guest. Told once, and a gap.
+held() { # WAY
+	first && follow "$1" || return 1
+	kill -STOP "$guest"
+	wait_for 60 grep "a signal has stopped the VMM, pid $guest, and its guest with it: .* kill -CONT $guest lets it run" "$T/out"
+	sleep 2
+	kill -CONT "$guest"
+	wait_for 60 grep 'the guest goes on, after [2-9]' "$T/out"
+	qmp 1 stop
+	wait_for 60 grep "its VMM, pid $guest, has paused the guest: it is not sampled until it goes on" "$T/out"
+	sleep 2
+	qmp 1 cont
+	wait_for 60 sh -c "[ \$(grep -c 'the guest goes on, after [2-9]' '$T/out') -eq 2 ]"
+	kill -INT $run
+	wait $run
+	status=$?
+	cat "$T/out"
+	"$U" report "$T/f.uniscope" >"$T/report" 2>&1
+	[ $status -eq 0 ] && [ "$(grep -c 'a signal has stopped' "$T/out")" -eq 1 ] && [ "$(grep -c 'has paused the guest' "$T/out")" -eq 1 ] &&
+		report_has '^gap  *[2-9]\.. s long, .* s after the begin: a signal .SIGSTOP. had stopped its VMM$' &&
+		report_has '^gap  *[2-9]\.. s long, .* s after the begin: its VMM had paused the guest$' && ! grep '^part' "$T/report" &&
+		/usr/bin/python3 "$SRC/tests/e2e/schema.py" --file session "$SRC" "$T/f.uniscope/session.json"
 }
 
 # The first part by the host's kernel, the second one by the stub of a QEMU without KVM. Each is described.
@@ -317,6 +359,11 @@ esac
 for move in $(by_default 'restarted,bpf restored,pause upgraded,bpf' "$moves"); do
 	check "$move" "${move%,*}" "${move#*,}"
 done
+case $ways in *bpf*) way=bpf all='bpf pause' ;; *) way=pause all=pause ;; esac
+for way in $(by_default $way "$all"); do
+	check "moved, and its VMM stays, $way" moved "$way"
+done
+check "held for a while, $way" held "$way"
 case $ways in
 *bpf*)
 	check 'another way' another_way

@@ -230,6 +230,38 @@ paused() { # ACCEL: by somebody else
 	[ "$status" -eq 0 ] && grep -q 'goes on' "$T/out" && grep -q '(paused)' "$T/out"
 }
 
+# By a signal, to QEMU: told once, QEMU is asked nothing meanwhile, and it is a gap. The same while the guest is in its firmware.
+frozen() { # ACCEL
+	recording "$1" || return 1
+	qemu=$(pgrep -P "$run" qemu)
+	kill -STOP "$qemu"
+	wait_for 60 grep -Eq "after [0-9.]+ s: a signal has stopped QEMU, pid $qemu, .* kill -CONT $qemu lets it run" "$T/out"
+	sleep 2
+	kill -CONT "$qemu"
+	wait_for 60 grep -q 's the guest goes on' "$T/out"
+	kill -INT "$run"
+	wait "$run"
+	status=$?
+	cat "$T/out"
+	[ "$status" -eq 0 ] && [ "$(grep -c 'a signal has stopped' "$T/out")" -eq 1 ] && [ "$(grep -c 's the guest goes on' "$T/out")" -eq 1 ] &&
+		"$U" report r.uniscope | grep -E '^gap  *[2-9]\.. s long, .*: a signal .SIGSTOP. had stopped its VMM$' || return 1
+	rm -f "$T/out"
+	"$U" run -d 120 -o no.uniscope --accel "$1" ends.elf -- -bios count.bin >"$T/out" 2>&1 &
+	run=$!
+	wait_for 60 grep -q 'still in firmware' "$T/out"
+	qemu=$(pgrep -P "$run" qemu)
+	kill -STOP "$qemu"
+	wait_for 5 grep -Eq "a signal has stopped QEMU, pid $qemu" "$T/out"
+	told=$?
+	kill -INT "$run"
+	wait_for 5 sh -c "! kill -0 $run" 2>/dev/null
+	ended=$?
+	kill -CONT "$qemu" 2>/dev/null
+	wait "$run"
+	cat "$T/out"
+	[ $told -eq 0 ] && [ $ended -eq 0 ]
+}
+
 panics_late() { # ACCEL: after samples, which are kept; but the run has failed
 	recording "$1" || return 1
 	python3 "$SRC/tests/e2e/qmp.py" mon human-monitor-command '{"command-line": "o /1 0x505 1"}' || return 1
@@ -399,6 +431,7 @@ for accel in $(by_default kvm "$accels"); do
 	check "a panic under $accel" ends "the guest panicked after .*, stopped there or $later, at 0x20" --append p "$@"
 	check "a debug exit under $accel" ends 'debug exit after .*, with code 0x10 (QEMU.s status 33)' --append d "$@"
 	check "paused by another under $accel" paused "$accel"
+	check "QEMU stopped by a signal under $accel" frozen "$accel"
 	check "a panic after samples under $accel" panics_late "$accel"
 	check "a debug exit after samples under $accel" exits_late "$accel"
 	check "a guest that halts for good under $accel" halts "$accel"

@@ -56,6 +56,20 @@ ends_well() { # STATUS-FILE
 	test "$(cat "$1")" = 0
 }
 
+held() {
+	rm -f "$T/json"
+	env --default-signal=INT "$U" top "$target" -e "$elf" --json --count 0 -i 0.5 >"$T/json" 2>"$T/err" &
+	t=$!
+	wait_for 120 grep -q '"held":null' "$T/json"
+	kill -STOP "$guest"
+	wait_for 60 grep -q "\"held\":\"a signal has stopped the VMM, pid $guest, " "$T/json"
+	kill -CONT "$guest"
+	wait_for 60 sh -c "tail -1 '$T/json' | grep '\"held\":null'"
+	free=$?
+	kill -INT $t
+	wait $t && [ $free -eq 0 ] && grep -q '"held":"a signal' "$T/json" && [ ! -s "$T/err" ]
+}
+
 # The last snapshot says so, and came before its time, 5 s after the one before.
 ended_at_once() { # STATUS-FILE JSON-LINES
 	ends_well "$1" && python3 - "$2" <<'END'
@@ -95,6 +109,7 @@ for accel in ${accels##* }; do # keys, below, go to a TCG guest
 	wait $t
 	check "$accel: Ctrl-C ends it well" test $? = 0 -a ! -s "$T/err" -a -s "$T/text"
 	check "$accel: the guest runs on" beats
+	check "$accel: a VMM that a signal has stopped is named, while it lasts" held
 	rm -f "$T/json"
 	(timeout 120 "$U" top --no-inline "$target" -e "$elf" --json --count 0 -i 5 >"$T/json" 2>"$T/err"
 		echo $? >"$T/st") &

@@ -11,6 +11,7 @@
 
 #include "arch/stop.h"
 #include "base/checked.h"
+#include "recording/recording.h"
 #include "recording/stats.h"
 
 static void each_sample_by_its_weight(void **state)
@@ -195,6 +196,46 @@ static void samples_are_chosen(void **state)
 	free(set);
 }
 
+/* In the order of time, and none overlaps another: a reader refuses such a session. */
+static void gaps_are_in_order(void **state)
+{
+	const struct uni_record_gap add[] = {
+		{ .begin_ns = 10, .end_ns = 20, .held = UNI_HELD_VMM },
+		/* Behind it by a VMM that was held meanwhile: one that restored a snapshot. */
+		{ .begin_ns = 15, .end_ns = 18, .back_ns = 5 },
+		{ .begin_ns = 19, .end_ns = 30, .held = UNI_HELD_SIGNAL },
+		{ .begin_ns = 40, .end_ns = 50, .held = UNI_HELD_SIGNAL },
+		/* A new part. */
+		{ .begin_ns = 45, .end_ns = 60, .pid = 2, .method = "bpf" },
+		{ .begin_ns = 55, .end_ns = 70, .held = UNI_HELD_VMM },
+	};
+	const struct uni_record_gap want[] = { { .begin_ns = 10, .end_ns = 30, .back_ns = 5 },
+		{ .begin_ns = 40, .end_ns = 50, .held = UNI_HELD_SIGNAL },
+		{ .begin_ns = 50, .end_ns = 60 },
+		{ .begin_ns = 60, .end_ns = 70, .held = UNI_HELD_VMM } };
+	struct uni_record_meta *m = calloc(1, sizeof(*m));
+
+	assert_non_null(m);
+	for (size_t i = 0; i < uni_array_len(add); i++)
+		assert_true(uni_record_add_gap(m, &add[i]));
+	assert_int_equal(m->nr_gap, uni_array_len(want));
+	for (size_t i = 0; i < uni_array_len(want); i++) {
+		assert_int_equal(m->gap[i].begin_ns, want[i].begin_ns);
+		assert_int_equal(m->gap[i].end_ns, want[i].end_ns);
+		assert_int_equal(m->gap[i].back_ns, want[i].back_ns);
+		assert_int_equal(m->gap[i].held, want[i].held);
+	}
+	/* However often it was held, there is room for the parts behind. */
+	for (uint64_t t = 100; t < 1000; t += 10)
+		(void)uni_record_add_gap(
+			m, &(struct uni_record_gap){
+				   .begin_ns = t, .end_ns = t + 5, .held = UNI_HELD_VMM });
+	for (uint64_t t = 1000; t < 1100; t += 10)
+		assert_true(uni_record_add_gap(
+			m, &(struct uni_record_gap){ .begin_ns = t, .end_ns = t + 5, .pid = 3 }));
+	free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -202,6 +243,7 @@ int main(void)
 		cmocka_unit_test(guests_are_summed),
 		cmocka_unit_test(percentiles_of_pauses),
 		cmocka_unit_test(samples_are_chosen),
+		cmocka_unit_test(gaps_are_in_order),
 	};
 
 	return cmocka_run_group_tests_name("stats", tests, NULL, NULL);

@@ -17,6 +17,7 @@
 #include "base/observer.h"
 #include "backend/kvm/allow.h"
 #include "backend/kvm/bpfcheck.h"
+#include "backend/kvm/rest.h"
 #include "backend/kvm/rights.h"
 #include "backend/kvm/ways.h"
 #include "backend/vmm/maps.h"
@@ -353,6 +354,13 @@ static int kvm_ready(struct uni_target *t, uint32_t vcpu, uint64_t *ret)
 	return 0;
 }
 
+static bool kvm_stands(const struct uni_target_info *info)
+{
+	bool running;
+
+	return info->pid > 0 && uni_kvm_looks_paused(info->pid, &running);
+}
+
 /* Checks what depends on the host; the rest depends on the guest, and is checked on attaching. */
 static int kvm_host_check(struct uni_err *err)
 {
@@ -443,6 +451,7 @@ const struct uni_target_ops uni_target_kvm = {
 	.info = kvm_info,
 	.alive = uni_kvm_alive,
 	.settled = uni_kvm_settled,
+	.stands = kvm_stands,
 	.on_cpu = kvm_on_cpu,
 	.ready = kvm_ready,
 	.cpu_most = kvm_on_cpu,

@@ -7,6 +7,7 @@
 #include "backend/kvm/rest.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +48,7 @@ bool uni_kvm_looks_paused(int pid, bool *running_ret)
 	dir = opendir(path);
 	if (dir == NULL)
 		return false;
-	while ((e = readdir(dir)) != NULL) {
+	while (!in_run && (e = readdir(dir)) != NULL) {
 		enum uni_kvm_doing doing;
 		int fd, sfd;
 
@@ -56,7 +57,9 @@ bool uni_kvm_looks_paused(int pid, bool *running_ret)
 			continue;
 		(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, (int)tid);
 		sfd = open(path, O_RDONLY | O_CLOEXEC);
-		doing = sfd >= 0 ? uni_kvm_doing(sfd, &fd) : UNI_DOING_GONE;
+		doing = sfd >= 0			    ? uni_kvm_doing(sfd, &fd)
+			: errno == EACCES || errno == EPERM ? UNI_DOING_DENIED
+							    : UNI_DOING_GONE;
 		in_run = in_run || doing == UNI_DOING_IN_RUN || doing == UNI_DOING_DENIED;
 		*running_ret = *running_ret || doing == UNI_DOING_RUNNING;
 		if (sfd >= 0)
