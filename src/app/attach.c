@@ -204,6 +204,8 @@ static int attach_at(
 	opts.qmp = args->qmp;
 	opts.rest_ok = args->rest_ok;
 	opts.shared = args->shared;
+	opts.over = args->over;
+	opts.over_ctx = args->ended_ctx;
 	rc = uni_target_attach(&g->spec, &opts, &t, err);
 	if (rc == -UNI_EMISMATCH && g->image != NULL)
 		return uni_err_prefix(err,
@@ -223,6 +225,13 @@ static int attach_at(
 	return rc;
 }
 
+/* Is it worth looking for the image elsewhere? */
+static bool is_elsewhere(const struct uni_guest *g, const struct uni_attach_args *args, int rc)
+{
+	return rc == -UNI_EMISMATCH && g->image != NULL &&
+	       (args->over == NULL || !args->over(args->ended_ctx));
+}
+
 /* First tries the linked address; an image that does not match there may have been moved. */
 static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
@@ -238,13 +247,13 @@ static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, 
 	}
 	rc = attach_at(g, args, false, err);
 	/* Functions that are traced begin and end with other bytes than the image's. */
-	if (rc == -UNI_EMISMATCH && g->image != NULL && g->sites == NULL &&
+	if (is_elsewhere(g, args, rc) && g->sites == NULL &&
 		uni_sites_read(g->image, &g->sites, &moved) == 0) {
 		*err = (struct uni_err){ 0 };
 		rc = attach_at(g, args, false, err);
 	}
 	moved = (struct uni_err){ 0 };
-	if (rc != -UNI_EMISMATCH || g->image == NULL)
+	if (!is_elsewhere(g, args, rc))
 		return rc;
 	if (attach_at(g, args, true, &moved) != 0) {
 		g->bias = 0;

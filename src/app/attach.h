@@ -34,7 +34,10 @@ struct uni_attach_args {
 	uint64_t settle_ns;
 	bool await_run; /* a guest that does not run yet is waited for, however long that takes */
 	bool (*ended)(void *ctx); /* the guest is gone, and waiting is useless; NULL: not known */
-	void *ended_ctx;
+	/* The same without a question to the VMM, while the guest is being attached; NULL: not
+	 * known. */
+	bool (*over)(void *ctx);
+	void *ended_ctx;   /* for both */
 	bool may_give_up;  /* it is only sampled: rights may be given up before its image is read */
 	bool exits_too;	   /* VM exits are counted if that is possible */
 	bool rest_ok;	   /* a guest that its VMM has paused will do */

@@ -288,6 +288,15 @@ bool uni_boot_ended(struct uni_boot *b)
 	return b->end != UNI_BOOT_GOES_ON;
 }
 
+bool uni_boot_over(struct uni_boot *b)
+{
+	/* A stub stops the guest itself; KVM's vCPUs are stopped without the VMM. */
+	const bool kvm = strcmp(b->q->accel, "kvm") == 0;
+	int rc = uni_qmp_poll(b->q->qmp);
+
+	return rc != 0 || b->end != UNI_BOOT_GOES_ON || (kvm && b->stopped && !b->held);
+}
+
 bool uni_boot_never_ran(const struct uni_boot *b)
 {
 	return b->end != UNI_BOOT_GOES_ON && b->end <= UNI_BOOT_EXITED && b->watched && !b->ran;

@@ -60,6 +60,9 @@ int uni_boot_begin(struct uni_boot *b, struct uni_err *err);
 int uni_boot_wait(struct uni_boot *b, uint64_t wait_ns, struct uni_err *err);
 /* Takes the events since the last call. True: the guest has ended. */
 bool uni_boot_ended(struct uni_boot *b);
+/* Is it clear that it has ended, or does its VMM hold it, which uni_boot_ended() would look into?
+ * Asks the VMM nothing: one of its vCPUs may be stopped. */
+bool uni_boot_over(struct uni_boot *b);
 /* Does it run? According to the last uni_boot_ended(). */
 bool uni_boot_awake(const struct uni_boot *b);
 /* Has it ended before its image ran? False, too, if QEMU is gone and nothing tells. */

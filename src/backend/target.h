@@ -73,6 +73,12 @@ struct uni_attach_opts {
 	bool anywhere;	 /* the text may be mapped and loaded at other addresses than these */
 	bool rest_ok;	 /* a guest that its VMM has paused is fine: its registers are not needed */
 	const char *qmp; /* path of a QMP socket, or NULL */
+	/*
+	 * Has the guest ended, so that attaching is of no use? Asked now and then where it takes
+	 * long; nothing of the guest may be asked for it. NULL: not known.
+	 */
+	bool (*over)(void *ctx);
+	void *over_ctx;
 	/* Shared by the guests of one run (programs in the kernel); NULL: not shared. */
 	struct uni_target_shared *shared;
 };

@@ -83,6 +83,13 @@ static bool has_ended(void *ctx)
 	return uni_boot_ended(&a->boot);
 }
 
+static bool is_over(void *ctx)
+{
+	struct attempt *a = ctx;
+
+	return uni_boot_over(&a->boot);
+}
+
 static bool has_ended_meanwhile(void *ctx, bool settled)
 {
 	struct attempt *a = ctx;
@@ -166,6 +173,7 @@ static int record_with(struct attempt *a, struct uni_target_shared *shared, stru
 	args.stopped = a->o->rec.save_replay != NULL || a->o->rec.watch.items.nr != 0;
 	args.settle_ns = a->o->disk != NULL ? SETTLE_NS : 0;
 	args.ended = has_ended;
+	args.over = is_over;
 	args.ended_ctx = a;
 	rc = a->seen != NULL ? give_up_rights(a, &args, err) : 0;
 	if (rc == 0)

@@ -354,6 +354,9 @@ int uni_as_load_entry(struct uni_as *as, uint64_t gpa, size_t size, uint64_t *re
 	if (as->stats.table_loads >= as->budget.table_loads)
 		return -UNI_EBUDGET;
 	as->stats.table_loads++;
+	if (as->stats.table_loads % UNI_AS_ASK == 0 && as->budget.over != NULL &&
+		as->budget.over(as->budget.ctx))
+		return -UNI_EBUDGET;
 	/* A table may be anywhere, as the guest says, but its entries are nearly always aligned. */
 	if (as->direct)
 		rc = fetch_physical(as, gpa, raw, size);

@@ -75,7 +75,11 @@ struct uni_as_budget {
 	uint32_t table_loads; /* page-table entries loaded */
 	uint64_t wall_ns;     /* since uni_as_begin(); 0 = no limit */
 	uint64_t cpu_ns;      /* instead: CPU time of this thread; 0 = wall_ns counts */
+	/* Is the result of no use any more? Asked once in UNI_AS_ASK table loads; may be NULL. */
+	bool (*over)(void *ctx);
+	void *ctx;
 };
+#define UNI_AS_ASK 4096
 
 struct uni_as_stats { /* of the current sample */
 	uint32_t bytes, table_loads;

@@ -96,24 +96,40 @@ static void test_no_exec_above(void **state)
 	close_world(&w);
 }
 
-/* Tables that lead to themselves map for ever: the budget ends it. */
-static void test_endless(void **state)
+static bool is_over(void *ctx)
 {
-	const struct uni_as_budget budget = { .bytes = 1 << 20, .table_loads = 10000 };
+	return true;
+}
+
+/* Tables that lead to themselves map for ever: the budget ends it, or whoever knows that the guest
+ * has ended. */
+static void walk_endless(const struct uni_as_budget *budget)
+{
 	struct uni_mapping m;
 	struct world w;
 	uint64_t next = 0;
 	unsigned n = 0;
 	int rc;
 
-	open_world(&w, &budget);
+	open_world(&w, budget);
 	for (unsigned i = 0; i < 512; i++)
 		guest_put64(&w.g, MADE_ROOT + 8 * i, MADE_ROOT | 3);
 	uni_as_begin(w.as, &w.root);
 	while ((rc = uni_as_next(w.as, uni_gva_of(next), &m)) == 0 && n++ < 100000)
 		next = m.gva.v + m.size;
 	assert_int_equal(rc, -UNI_EBUDGET);
+	assert_int_equal(uni_as_stats(w.as)->table_loads,
+		budget->over != NULL ? UNI_AS_ASK : budget->table_loads);
 	close_world(&w);
+}
+
+static void test_endless(void **state)
+{
+	struct uni_as_budget budget = { .bytes = 1 << 20, .table_loads = 10000 };
+
+	walk_endless(&budget);
+	budget.over = is_over;
+	walk_endless(&budget);
 }
 
 static void test_nothing(void **state)

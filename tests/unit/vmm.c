@@ -327,6 +327,39 @@ static void ram_is_found_and_proved(void **state)
 	vm_deinit(&vm);
 }
 
+static bool count_asked(void *ctx)
+{
+	(*(unsigned *)ctx)++;
+	return true;
+}
+
+/* Its stack has grown over its page tables: they lead through each other without an end. If the
+ * guest has ended meanwhile, no second of CPU time is spent on each copy of the code. */
+static void search_ends_with_the_guest(void **state)
+{
+	struct uni_vmm_ram_opts opts = { .nr_text = 1, .nr_regs = 1, .anywhere = true };
+	struct uni_vmm_ram_info info;
+	struct uni_err err = { 0 };
+	struct uni_gmem *m = NULL;
+	unsigned nr_asked = 0;
+	struct vm vm;
+	uint8_t *copy;
+
+	vm_init(&vm);
+	copy = loader_copy(&vm);
+	for (uint64_t i = 0; i < PAGE / 8; i++)
+		put_entry(&vm, MIB + 8 * i, MIB | 3);
+	opts.text = &vm.hint;
+	opts.regs = &vm.regs;
+	opts.over = count_asked;
+	opts.over_ctx = &nr_asked;
+	assert_int_equal(uni_vmm_ram_attach(getpid(), &opts, &m, &info, &err), -UNI_EMISMATCH);
+	/* Once for each place at which it was about to walk. */
+	assert_in_range(nr_asked, 1, 16);
+	(void)munmap(copy, 4 * PAGE);
+	vm_deinit(&vm);
+}
+
 static void ram_behind_other_mappings(void **state)
 {
 	struct uni_vmm_ram_info info;
@@ -546,6 +579,7 @@ int main(void)
 		cmocka_unit_test(maps_and_runs),
 		cmocka_unit_test(ram_is_split_at_the_hole),
 		cmocka_unit_test(ram_is_found_and_proved),
+		cmocka_unit_test(search_ends_with_the_guest),
 		cmocka_unit_test(ram_behind_other_mappings),
 		cmocka_unit_test(wrong_images_are_refused),
 		cmocka_unit_test(patched_code_is_proved_by_the_walk),

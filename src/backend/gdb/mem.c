@@ -73,6 +73,8 @@ static int by_process(struct uni_gdb_target *t, const struct uni_attach_opts *op
 		.text = opts->text,
 		.nr_text = opts->nr_text,
 		.anywhere = opts->anywhere,
+		.over = opts->over,
+		.over_ctx = opts->over_ctx,
 		.regs = &t->regs0,
 		.nr_regs = t->stub.sysregs ? 1 : 0,
 	};

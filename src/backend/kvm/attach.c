@@ -227,6 +227,8 @@ static int find_ram(
 		.text = opts->text,
 		.nr_text = opts->nr_text,
 		.anywhere = opts->anywhere,
+		.over = opts->over,
+		.over_ctx = opts->over_ctx,
 		.regs = regs,
 		.nr_regs = k->nr };
 	struct uni_qmp *q = NULL;
@@ -300,7 +302,7 @@ static int prepare_kvm(struct uni_kvm *k, const struct uni_vmm_fds *fds, struct 
 	rc = open_vcpus(k, fds, err);
 	uni_kvm_watchdog_hold(&k->watchdog);
 	if (rc == 0)
-		rc = uni_kvm_find_threads(k->pid, k->vcpu, k->nr, &k->late, err);
+		rc = uni_kvm_find_threads(k->pid, k->vcpu, k->nr, &k->late, k->wish, err);
 	(void)uni_kvm_release(&k->base);
 	if (rc == 0)
 		rc = start_vcpus(k, err);
@@ -376,6 +378,7 @@ int uni_kvm_attach_pid(struct uni_kvm *k, const struct uni_attach_opts *opts, en
 		return uni_err_set(err, errno == EINVAL ? UNI_EINVAL : UNI_EGONE,
 			"there is no process %d", k->pid);
 	(void)uni_vmm_describe(k->pid, &k->info);
+	k->wish = opts;
 	/* Without rights, nothing else is possible. */
 	if (via == UNI_KVM_VIA_AUTO && uni_observer_is_used())
 		via = UNI_KVM_VIA_BPF;
@@ -393,5 +396,6 @@ int uni_kvm_attach_pid(struct uni_kvm *k, const struct uni_attach_opts *opts, en
 		rc = find_ram(k, opts, qmp, err);
 	if (rc == 0)
 		describe_kvm(k, why.msg);
+	k->wish = NULL;
 	return rc;
 }

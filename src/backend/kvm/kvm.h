@@ -47,9 +47,10 @@ struct uni_kvm {
 	struct uni_hold **wait;	   /* nr, after the vCPUs: those that are asked to stop */
 	size_t room;		   /* bytes for both */
 	struct uni_kvm_watchdog watchdog;
-	struct uni_kvm_late late; /* from the search for the vCPUs' threads */
-	sigset_t old_signals;	  /* of the attaching thread */
-	struct uni_gmem *gmem;	  /* owned */
+	struct uni_kvm_late late;	    /* from the search for the vCPUs' threads */
+	sigset_t old_signals;		    /* of the attaching thread */
+	const struct uni_attach_opts *wish; /* while it is being attached; else NULL */
+	struct uni_gmem *gmem;		    /* owned */
 	struct uni_vmm_ram_info ram;
 	struct uni_target_info info;
 };

@@ -410,7 +410,7 @@ static int explain_denial(int pid, int tid, struct uni_err *err)
 }
 
 int uni_kvm_find_threads(int pid, struct uni_kvm_vcpu *v, uint32_t nr, struct uni_kvm_late *late,
-	struct uni_err *err)
+	const struct uni_attach_opts *wish, struct uni_err *err)
 {
 	struct find f = { .pid = pid, .v = v, .nr = nr, .late = late };
 	const struct timespec retry = uni_ns_timespec(RETRY_NS);
@@ -421,7 +421,8 @@ int uni_kvm_find_threads(int pid, struct uni_kvm_vcpu *v, uint32_t nr, struct un
 		rc = scan_threads(&f, false);
 		took = uni_now_ns() - begin;
 		if (f.nr_found == nr || took >= (rc == -UNI_EPERM ? TRACED_NS : FIND_NS) ||
-			(rc != 0 && rc != -UNI_EPERM))
+			(rc != 0 && rc != -UNI_EPERM) ||
+			(wish != NULL && wish->over != NULL && wish->over(wish->over_ctx)))
 			break;
 		(void)nanosleep(&retry, NULL); /* a vCPU may be in the VMM for a moment */
 	}

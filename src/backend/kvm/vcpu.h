@@ -84,10 +84,10 @@ bool uni_kvm_late_end(struct uni_kvm_late *late);
 /*
  * Finds the thread of each of nr vCPUs. Threads that sleep outside KVM_RUN are not touched. Busy
  * threads are stopped for an instant to see their system call. Returns 0 when at least one was
- * found. The caller ends *late, also after an error.
+ * found. The caller ends *late, also after an error. wish: its over() ends the search; may be NULL.
  */
 int uni_kvm_find_threads(int pid, struct uni_kvm_vcpu *v, uint32_t nr, struct uni_kvm_late *late,
-	struct uni_err *err);
+	const struct uni_attach_opts *wish, struct uni_err *err);
 
 /*
  * Does another process trace one of the vCPUs' threads, for longer than another uniscope would?

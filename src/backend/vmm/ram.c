@@ -20,10 +20,16 @@
 
 #define FOUR_GIB (1ull << 32)
 
-/* For a search through all mappings of a guest. */
-static const struct uni_as_budget all_tables = {
-	.bytes = 64u << 20, .table_loads = 1u << 22, .cpu_ns = UNI_NSEC_PER_SEC
-};
+/* For a search through all mappings of a guest. If something was written over its tables, they
+ * may lead through each other, and all of this is used up for each place. */
+static struct uni_as_budget all_tables(const struct uni_vmm_ram_opts *opts)
+{
+	return (struct uni_as_budget){ .bytes = 64u << 20,
+		.table_loads = 1u << 22,
+		.cpu_ns = UNI_NSEC_PER_SEC,
+		.over = opts->over,
+		.ctx = opts->over_ctx };
+}
 
 struct ram {
 	int pid;
@@ -198,6 +204,7 @@ static enum walk walk_one(const struct search *s, struct uni_as *as, const struc
 static enum walk walk_text(const struct search *s, const struct place *p)
 {
 	const struct uni_text_hint *t = NULL;
+	const struct uni_as_budget all = all_tables(s->opts);
 	enum walk result = WALK_NONE;
 	struct uni_gmem *m = NULL;
 	struct uni_as *as = NULL;
@@ -208,8 +215,7 @@ static enum walk walk_text(const struct search *s, const struct place *p)
 		return WALK_NONE;
 	if (make_gmem(s->pid, p, &m, NULL) != 0)
 		return WALK_NONE;
-	if (uni_as_create(m, s->opts->anywhere ? &all_tables : &uni_as_budget_once, &as, NULL) ==
-		0) {
+	if (uni_as_create(m, s->opts->anywhere ? &all : &uni_as_budget_once, &as, NULL) == 0) {
 		for (size_t i = 0; result != WALK_YES && i < s->opts->nr_regs; i++) {
 			enum walk w = walk_one(s, as, &s->opts->regs[i], t, p->moved);
 

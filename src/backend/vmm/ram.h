@@ -24,7 +24,9 @@ struct uni_vmm_ram_opts {
 	 */
 	const struct uni_text_hint *text;
 	size_t nr_text;
-	bool anywhere; /* as in struct uni_attach_opts */
+	bool anywhere;		 /* as in struct uni_attach_opts */
+	bool (*over)(void *ctx); /* the same */
+	void *over_ctx;
 
 	/*
 	 * Registers of the vCPUs (nr_regs; vCPUs in state OFFLINE or UNKNOWN are skipped), for the
