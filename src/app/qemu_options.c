@@ -11,15 +11,65 @@
 #define ARM_BASE   ((uint64_t)1 << 30) /* of `virt`'s memory */
 #define LOW_MEMORY ((uint64_t)2 << 30) /* more of it may lie elsewhere */
 
-/* Options of QEMU that add no device. */
-static bool adds_no_device(const char *option)
+/* "device" of -device and --device; NULL: the word is no option. */
+static const char *option_name(const char *word)
 {
-	static const char *const known[] = { "-s", "-append", "-chardev", "-cpu", "-d", "-D",
-		"-gdb", "-icount", "-m", "-mon", "-monitor", "-name", "-no-reboot", "-no-shutdown",
-		"-pidfile", "-plugin", "-qmp", "-rtc", "-smp", "-trace", "-uuid" };
+	if (word[0] != '-')
+		return NULL;
+	return word + (word[1] == '-' ? 2 : 1);
+}
 
-	for (size_t i = 0; i < uni_array_len(known); i++) {
-		if (strcmp(option, known[i]) == 0)
+bool uni_qemu_is_option(const char *word, const char *name)
+{
+	const char *own = option_name(word);
+
+	return own != NULL && strcmp(own, name) == 0;
+}
+
+/* Does this -device go on one of microvm's own buses? */
+static bool fits_its_buses(const char *value)
+{
+	size_t len = strcspn(value, ",");
+
+	return strncmp(value, "isa-", 4) == 0 || strncmp(value, "pvpanic", len) == 0 ||
+	       strncmp(value, "loader", len) == 0 ||
+	       (len > 7 && strncmp(value + len - 7, "-device", 7) == 0); /* virtio-net-device */
+}
+
+/* "if=none" in file=x,if=none: only a backend, which some -device names. */
+static bool has_part(const char *value, const char *part)
+{
+	for (const char *at = value; *at != '\0'; at += strcspn(at, ","), at += *at == ',') {
+		if (strcspn(at, ",") == strlen(part) && strncmp(at, part, strlen(part)) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Does this option give the machine a device that microvm has not, or a firmware for a PC? QEMU has
+ * few such options, and would leave the device of some out. It refuses others, and then the guest
+ * is booted on q35.
+ */
+static bool needs_pc(const char *name, const char *value)
+{
+	static const char *const adds[] = { "audio", "balloon", "bios", "cdrom", "fda", "fdb",
+		"hda", "hdb", "hdc", "hdd", "mtdblock", "option-rom", "parallel", "pflash",
+		"readconfig", "sd", "serial", "soundhw", "usb", "usbdevice", "virtfs",
+		"virtfs_synth", "watchdog" };
+	static const struct {
+		const char *name, *unless;
+	} mostly[] = { { "drive", "if=none" }, { "net", "none" }, { "nic", "none" },
+		{ "vga", "none" } };
+
+	if (strcmp(name, "device") == 0)
+		return !fits_its_buses(value);
+	for (size_t i = 0; i < uni_array_len(mostly); i++) {
+		if (strcmp(name, mostly[i].name) == 0)
+			return !has_part(value, mostly[i].unless);
+	}
+	for (size_t i = 0; i < uni_array_len(adds); i++) {
+		if (strcmp(name, adds[i]) == 0)
 			return true;
 	}
 	return false;
@@ -27,7 +77,7 @@ static bool adds_no_device(const char *option)
 
 bool uni_qemu_wants_paused(char *const *extra)
 {
-	while (extra != NULL && *extra != NULL && strcmp(*extra, "-S") != 0)
+	while (extra != NULL && *extra != NULL && !uni_qemu_is_option(*extra, "S"))
 		extra++;
 	return extra != NULL && *extra != NULL;
 }
@@ -35,9 +85,11 @@ bool uni_qemu_wants_paused(char *const *extra)
 bool uni_qemu_names_accel(char *const *extra)
 {
 	for (; extra != NULL && *extra != NULL; extra++) {
-		bool machine = strcmp(*extra, "-machine") == 0 || strcmp(*extra, "-M") == 0;
+		bool machine =
+			uni_qemu_is_option(*extra, "machine") || uni_qemu_is_option(*extra, "M");
 
-		if (strcmp(*extra, "-accel") == 0 || strcmp(*extra, "-enable-kvm") == 0 ||
+		if (uni_qemu_is_option(*extra, "accel") ||
+			uni_qemu_is_option(*extra, "enable-kvm") ||
 			(machine && extra[1] != NULL && strstr(extra[1], "accel=") != NULL))
 			return true;
 	}
@@ -49,11 +101,9 @@ bool uni_qemu_fits_microvm(const struct uni_bootable *image, char *const *extra)
 	if (!image->pvh)
 		return false;
 	for (; extra != NULL && *extra != NULL; extra++) {
-		bool is_device = strcmp(*extra, "-device") == 0;
+		const char *name = option_name(*extra);
 
-		if ((*extra)[0] != '-' || strcmp(*extra, "-initrd") == 0 || adds_no_device(*extra))
-			continue;
-		if (!is_device || extra[1] == NULL || strncmp(extra[1], "isa-", 4) != 0)
+		if (name != NULL && needs_pc(name, extra[1] != NULL ? extra[1] : ""))
 			return false;
 	}
 	return true;
@@ -76,7 +126,7 @@ int uni_qemu_check_memory(const struct uni_bootable *image, const char *path, ui
 	if (machine != EM_X86_64 && machine != EM_386 && machine != EM_AARCH64)
 		return 0;
 	for (; extra != NULL && *extra != NULL; extra++) {
-		if (strcmp(*extra, "-m") == 0) /* the last one wins */
+		if (uni_qemu_is_option(*extra, "m")) /* the last one wins */
 			return 0;
 	}
 	for (size_t i = 0; i < image->nr_segments; i++) {

@@ -13,7 +13,9 @@
 bool uni_qemu_wants_paused(char *const *extra);
 /* QEMU would take both that and ours, and the first one wins. */
 bool uni_qemu_names_accel(char *const *extra);
-/* microvm starts quickly, and has no PCI. Unknown options get the old machine. */
+/* QEMU takes -NAME and --NAME. */
+bool uni_qemu_is_option(const char *word, const char *name);
+/* microvm starts quickly, and has no PCI. */
 bool uni_qemu_fits_microvm(const struct uni_bootable *image, char *const *extra);
 /* Is the image within the memory that the guest is to have? Else -UNI_EUSAGE, and the size it
  * needs. */

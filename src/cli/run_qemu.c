@@ -331,6 +331,7 @@ static bool choose_next(struct attempt *a, struct uni_err *err)
 		a->qemu_left && (uni_child_has_said(a->args.console, "kvm_") ||
 					uni_child_has_said(a->args.console, "initialize kvm") ||
 					uni_child_has_said(a->args.console, "invalid accelerator"));
+	bool misspelt = a->qemu_left && uni_child_has_said(a->args.console, "invalid option");
 
 	if (may_try_tcg(a) && (accel_failed || (died && b->end == UNI_BOOT_INTERNAL))) {
 		uni_note("%s; trying once more without KVM (TCG)", err->msg);
@@ -340,7 +341,7 @@ static bool choose_next(struct attempt *a, struct uni_err *err)
 		a->args.accel_why = "KVM cannot run this guest";
 	} else if (a->without_kvm && !a->booted) {
 		return false; /* this QEMU has no TCG, on any machine */
-	} else if (a->args.machine != NULL && a->o->machine == NULL && !accel_failed &&
+	} else if (a->args.machine != NULL && a->o->machine == NULL && !accel_failed && !misspelt &&
 		   (a->booted ? uni_boot_never_ran(b) : a->qemu_left)) {
 		if (!a->o->rec.quiet)
 			uni_note("%s; trying once more on q35", err->msg);
@@ -362,7 +363,8 @@ static void take_machine(struct uni_run_options *o, char *const *extra)
 	for (; extra != NULL && extra[0] != NULL && extra[1] != NULL; extra++) {
 		size_t len = strcspn(extra[1], ",=");
 
-		if ((strcmp(extra[0], "-machine") != 0 && strcmp(extra[0], "-M") != 0) ||
+		if ((!uni_qemu_is_option(extra[0], "machine") &&
+			    !uni_qemu_is_option(extra[0], "M")) ||
 			extra[1][len] == '=' || len == 0 || len >= sizeof(type))
 			continue;
 		(void)snprintf(type, sizeof(type), "%.*s", (int)len, extra[1]);
@@ -396,7 +398,7 @@ static int boot_until_recorded(struct attempt *a, struct uni_err *err)
 		uni_qemu_stop(&a->q);
 	} while (rc != 0 && uni_signals_go_on() && choose_next(a, err));
 	uni_signals_end(&signals);
-	if (rc != 0 && a->first.code != 0)
+	if (rc != 0 && a->first.code != 0 && (!a->qemu_left || strcmp(a->first.msg, err->msg) != 0))
 		uni_note("%s; it was tried once more on q35", a->first.msg);
 	return rc != 0 && a->without_kvm && !a->booted ? tell_no_tcg(a, err) : rc;
 }

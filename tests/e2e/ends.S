@@ -56,6 +56,18 @@ start:
 	cmp $'w', %al
 	je overflow
 spin:	jmp spin
+/* Its page tables, which its stack has overwritten, lead to themselves. */
+overflow:
+	mov $directory, %edi
+	mov $directory + 3, %eax
+	mov $1024, %ecx
+	rep stosl
+	mov $directory, %eax
+	mov %eax, %cr3
+	mov %cr0, %eax
+	or $0x80000000, %eax
+	mov %eax, %cr0
+	jmp triple
 /* All addresses as they are, in pages of 4 MiB. */
 paged:	mov $directory, %edi
 	mov $0x83, %eax
@@ -71,18 +83,6 @@ paged:	mov $directory, %edi
 	mov %cr0, %eax
 	or $0x80000000, %eax
 	mov %eax, %cr0
-/* Its page tables, which its stack has overwritten, lead to themselves. */
-overflow:
-	mov $directory, %edi
-	mov $directory + 3, %eax
-	mov $1024, %ecx
-	rep stosl
-	mov $directory, %eax
-	mov %eax, %cr3
-	mov %cr0, %eax
-	or $0x80000000, %eax
-	mov %eax, %cr0
-	jmp triple
 /* Above its memory. */
 astray:	mov $0x40000000, %eax
 	jmp *%eax

@@ -235,7 +235,7 @@ frozen() { # ACCEL
 	recording "$1" || return 1
 	qemu=$(pgrep -P "$run" qemu)
 	kill -STOP "$qemu"
-	wait_for 60 grep -Eq "after [0-9.]+ s: a signal has stopped QEMU, pid $qemu, .* kill -CONT $qemu lets it run" "$T/out"
+	wait_for 60 grep -Eq "after [0-9.]+ s: a signal has stopped QEMU, pid $qemu: .* kill -CONT $qemu lets it run" "$T/out"
 	sleep 2
 	kill -CONT "$qemu"
 	wait_for 60 grep -q 's the guest goes on' "$T/out"
@@ -251,10 +251,10 @@ frozen() { # ACCEL
 	wait_for 60 grep -q 'still in firmware' "$T/out"
 	qemu=$(pgrep -P "$run" qemu)
 	kill -STOP "$qemu"
-	wait_for 5 grep -Eq "a signal has stopped QEMU, pid $qemu" "$T/out"
+	wait_for 60 grep -Eq "a signal has stopped QEMU, pid $qemu" "$T/out"
 	told=$?
 	kill -INT "$run"
-	wait_for 5 sh -c "! kill -0 $run" 2>/dev/null
+	wait_for 60 sh -c "! kill -0 $run" 2>/dev/null
 	ended=$?
 	kill -CONT "$qemu" 2>/dev/null
 	wait "$run"
@@ -415,6 +415,7 @@ mostly_elsewhere() { # ACCEL; which may find none at all, on a busy host
 # Before anything is booted.
 : >empty.elf
 check 'another accelerator is refused' refuses 2 'give --accel kvm or --accel tcg instead' ends.elf -- -accel tcg
+check 'with two dashes, too' refuses 2 'give --accel kvm or --accel tcg instead' ends.elf -- --accel tcg
 check 'one of a machine, too' refuses 2 'give --accel kvm or --accel tcg instead' ends.elf -- -M microvm,accel=tcg
 check 'an empty file is refused' refuses 1 'empty.elf is empty' empty.elf
 check 'a paused start is refused' refuses 2 '-S starts the guest paused' ends.elf -- -name ends -S
@@ -486,6 +487,10 @@ check 'microvm for an image of 32 bits that PVH boots' machine_of microvm ends-3
 check 'which is sampled there' sampled_32
 check 'q35 with a PCI device' machine_of q35 ends.elf -- -device virtio-rng-pci
 check 'microvm with options that add no device' machine_of microvm ends.elf -- -d guest_errors -name ends
+check 'also with those that few use' machine_of microvm ends.elf -- -action panic=none -msg timestamp=on -netdev user,id=n \
+	-object rng-random,id=r -device virtio-rng-device,rng=r --display none -vga none -drive if=none,id=d,driver=null-co
+check 'q35 with a disk' machine_of q35 ends.elf -- --drive if=virtio,driver=null-co
+check 'q35 if microvm refuses an option' machine_of q35 ends.elf -- -no-hpet
 check 'too little memory for the image is refused' refuses 2 'ends.elf .* and the guest has 1M: give at least --memory 3M' \
 	--memory 1M ends.elf
 check 'also with --exact' refuses 2 'give at least --memory 3M' --exact --memory 2M ends.elf
