@@ -48,7 +48,8 @@ static const char *reason_to_stop(const struct uni_guest *g, const struct uni_at
 	if (args->sysroot != NULL && args->sysroot->items.nr != 0)
 		return "the kernel knows the functions of one image only, and --sysroot gives "
 		       "others";
-	if (scan && g->hints != NULL && g->hints->cfi == NULL && uni_hints_frameless(g->hints))
+	if (scan && g->hints != NULL && g->hints->cfi == NULL && g->image != NULL &&
+		uni_image_lacks_frames(g->image, g->hints))
 		return "the image has neither frame pointers nor call frame information, and the "
 		       "kernel does not search stacks";
 	return NULL;

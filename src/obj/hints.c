@@ -228,3 +228,42 @@ int uni_image_hints(struct uni_image *img, uint64_t bias, const struct uni_unwin
 	*ret = &h->hints;
 	return 0;
 }
+
+/* Is there a call in the bytes from start on? */
+static bool has_call(const struct uni_image *img, uint64_t start, uint64_t size)
+{
+	for (size_t i = 0; i < img->file.segs.nr; i++) {
+		const struct uni_segment *s = &img->file.segs.v[i];
+		uint64_t off = start - s->vaddr, end, to;
+
+		if (!s->exec || !uni_range_has(s->vaddr, s->file_size, start))
+			continue;
+		end = off + uni_min(size, s->file_size - off);
+		for (uint64_t k = uni_max(off, (uint64_t)UNI_CALL_BYTES); k <= end; k++) {
+			if (img->arch->after_call(
+				    s->bytes + k - UNI_CALL_BYTES, s->vaddr + k, &to) &&
+				k > off)
+				return true;
+		}
+	}
+	return false;
+}
+
+bool uni_image_lacks_frames(const struct uni_image *img, const struct uni_unwind_hints *h)
+{
+	uint64_t start, size, calling = 0, frameless = 0;
+
+	if (!uni_hints_frameless(h) || img->arch == NULL || img->arch->after_call == NULL)
+		return uni_hints_frameless(h);
+	text_hull(img, &start, &size);
+	for (size_t i = 0; i < h->nr_funcs; i++) {
+		const struct uni_func_hint *f = &h->func[i];
+
+		if ((f->flags & UNI_FUNC_ENTRY) != 0 ||
+			!has_call(img, f->start - h->text_start + start, f->size))
+			continue;
+		calling += f->size;
+		frameless += (f->flags & UNI_FUNC_FRAMELESS) != 0 ? f->size : 0;
+	}
+	return frameless > calling / 2;
+}

@@ -148,5 +148,8 @@ int uni_image_forget_names(struct uni_image *img, const struct uni_span *v, size
  */
 int uni_image_hints(struct uni_image *img, uint64_t bias, const struct uni_unwind_hints **ret,
 	struct uni_err *err);
+/* Do most of the functions that call others, by size, set up no frame pointer? Functions that call
+ * nothing do not count: GCC gives them none in any case, and their caller is found without. */
+bool uni_image_lacks_frames(const struct uni_image *img, const struct uni_unwind_hints *h);
 
 #endif

@@ -431,6 +431,42 @@ static void hints_say_how_functions_begin(void **state)
 	uni_image_destroy(img);
 }
 
+/* A small function calls a large leaf, which GCC gives no frame in any case. Does the image lack
+ * frame pointers? */
+static bool lacks_frames(bool framed)
+{
+	uint8_t code[0x60];
+	const struct spec_sym syms[] = { FUNC("caller", 0x1000, 0x10, STB_GLOBAL),
+		FUNC("leaf", 0x1010, 0x50, STB_GLOBAL) };
+	const struct elf_spec spec = { .text = 0x1000,
+		.data = 0x3000,
+		.code = code,
+		.code_size = sizeof(code),
+		.syms = syms,
+		.nr_syms = uni_array_len(syms) };
+	static const uint8_t frame[] = { 0x55, 0x48, 0x89, 0xe5 }, call[] = { 0xe8, 7, 0, 0, 0 };
+	const struct uni_unwind_hints *h;
+	struct uni_image *img;
+	struct elf_image e;
+	bool lacks;
+
+	memset(code, 0x90, sizeof(code));
+	memcpy(code, frame, framed ? sizeof(frame) : 0);
+	memcpy(code + 4, call, sizeof(call));
+	elf_spec_write(&spec, &e);
+	img = load(&e);
+	assert_int_equal(uni_image_hints(img, 0x10000, &h, NULL), 0);
+	assert_true(uni_hints_frameless(h));
+	lacks = uni_image_lacks_frames(img, h);
+	uni_image_destroy(img);
+	return lacks;
+}
+
+static void leaves_do_not_lack_frames(void **state)
+{
+	assert_true(!lacks_frames(true) && lacks_frames(false));
+}
+
 /* Flags of the hints at 0x1000, 0x1010, ... of this image, one digit for each symbol. */
 static void entries_are(const struct elf_spec *spec, const char *want)
 {
@@ -553,6 +589,7 @@ int main(void)
 		cmocka_unit_test(hypercall_page),
 		cmocka_unit_test(build_ids),
 		cmocka_unit_test(hints_say_how_functions_begin),
+		cmocka_unit_test(leaves_do_not_lack_frames),
 		cmocka_unit_test(boot_code_has_labels),
 		cmocka_unit_test(entry_that_takes_a_stack),
 		cmocka_unit_test(own_executable),
