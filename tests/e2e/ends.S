@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A guest that ends as the first letter of its command line says; any other letter spins. PVH enters
- * it in 32 bits, without paging, and there it stays, unless the letter is g or w. With -DENTRY=triple it ends at its first instructions.
+ * it in 32 bits, without paging, and there it stays, unless the letter is g. With -DENTRY=triple it ends at its first instructions.
  */
 #ifndef ENTRY
 #define ENTRY start
@@ -53,21 +53,7 @@ start:
 	je paged
 	cmp $'o', %al
 	je elsewhere
-	cmp $'w', %al
-	je overflow
 spin:	jmp spin
-/* Its page tables, which its stack has overwritten, lead to themselves. */
-overflow:
-	mov $directory, %edi
-	mov $directory + 3, %eax
-	mov $1024, %ecx
-	rep stosl
-	mov $directory, %eax
-	mov %eax, %cr3
-	mov %cr0, %eax
-	or $0x80000000, %eax
-	mov %eax, %cr0
-	jmp triple
 /* All addresses as they are, in pages of 4 MiB. */
 paged:	mov $directory, %edi
 	mov $0x83, %eax
