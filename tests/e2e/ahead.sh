@@ -29,3 +29,8 @@ by_default() {
 	done
 	echo "${few_:-${2%% *}}"
 }
+
+# in_all COMMAND...: only in sh test.sh all; the default run does without it, and tests/README.md says what is left there.
+in_all() {
+	[ -z "${UNISCOPE_ALL-}" ] || "$@"
+}

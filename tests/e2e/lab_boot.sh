@@ -76,11 +76,8 @@ fi
 small='rounds=20 inner=5'
 for image in "$build"/*.elf; do
 	image=$(basename "$image" .elf)
-	case ${UNISCOPE_ALL:-some}-$image in
-	some-*-clang-* | some-*-nofp) continue ;;
-	1-*-clang-fp | 1-*-gcc-nofp) continue ;; # by pairs; sh test.sh all boots these two of four
-	esac
 	case $image in
+	*-clang-fp | *-gcc-nofp) continue ;; # by pairs: these two of four
 	program-* | corpus-*) ;; # loads boots the first, oracle.sh the others
 	xen-*) boots 35 "$image" "$small" --accel tcg ;; # says that this is not Xen
 	loads-*)
@@ -93,7 +90,7 @@ done
 
 # The other machines, a CPU without 1 GiB pages, more RAM than we use, other stacks.
 for machine in pc q35; do
-	for app in $(by_default 'shares smp' "$([ $machine = q35 ] || echo hostile idle) shares smp"); do
+	for app in $([ $machine = q35 ] || echo hostile idle) shares smp; do
 		boots 33 "$app-gcc-fp" "$small" --accel tcg --machine $machine --smp 2
 	done
 done
