@@ -203,16 +203,18 @@ def spans(events, period):
     for e in events:
         lanes[e[0]].append(e)
     for lane in lanes.values():
-        stack = []
+        stack = []  # (names from the outermost on, end)
         # If two are equal, the first in the file is outside, as viewers have it.
         for _, begin, end, name in sorted(lane, key=lambda e: (e[1], -e[2])):
             while stack and stack[-1][1] <= begin:
                 stack.pop()
-            assert not stack or end <= stack[-1][1], "spans nest"
             if stack:
-                folded[";".join(s[0] for s in stack)] -= (end - begin) / period
+                outer, its_end = stack[-1]
+                assert end <= its_end, "spans nest"
+                folded[outer] -= (end - begin) / period
+                name = outer + ";" + name
             stack.append((name, end))
-            folded[";".join(s[0] for s in stack)] += (end - begin) / period
+            folded[name] += (end - begin) / period
 
 
 def chrome(path, period):
@@ -246,18 +248,28 @@ def leaves(path, _):
         folded[stack.rsplit(";", 1)[-1]] += float(value)
 
 
-if sys.argv[1] == "text":  # only what is above is wanted
-    sys.argv[1] = "leaves"
-    sys.argv[2] = os.devnull
-globals()[sys.argv[1]](sys.argv[2], float(sys.argv[3]) if len(sys.argv) > 3 else 1.0)
-if sys.argv[4:]:  # what `report --exits --json` says of the same
-    folded.clear()
-    counts, ns = collections.Counter(), collections.Counter()
-    for row in json.load(open(sys.argv[4]))["rows"]:
-        counts[f"[exit {row['exit']}]"] += row["exits"]
-        ns[f"[exit {row['exit']}]"] += row["host_ns"]
-    assert counts == exits and len(counts) > 3, (counts - exits, exits - counts)
-    assert all(abs(exit_ns[k] / ns[k] - 1) < 1e-3 for k in ns if ns[k]), (ns, exit_ns)
-for key in sorted(folded):
-    if abs(folded[key]) > 1e-6:
-        print(key, f"{folded[key]:.3f}")
+def read(form, path, period=1.0):
+    """The stacks of a file, without zeros."""
+    for each in (folded, exits, exit_ns):
+        each.clear()
+    globals()[form](path, period)
+    return {k: folded[k] for k in sorted(folded) if abs(folded[k]) > 1e-6}
+
+
+def main(form, path, period="1", report=None):
+    if form == "text":  # only what is above is wanted
+        form, path = "leaves", os.devnull
+    found = read(form, path, float(period))
+    if report:  # what `report --exits --json` says of the same
+        counts, ns, found = collections.Counter(), collections.Counter(), {}
+        for row in json.load(open(report))["rows"]:
+            counts[f"[exit {row['exit']}]"] += row["exits"]
+            ns[f"[exit {row['exit']}]"] += row["host_ns"]
+        assert counts == exits and len(counts) > 3, (counts - exits, exits - counts)
+        assert all(abs(exit_ns[k] / ns[k] - 1) < 1e-3 for k in ns if ns[k]), (ns, exit_ns)
+    for key, value in found.items():
+        print(key, f"{value:.3f}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -2,12 +2,15 @@
 """roundtrip.py UNISCOPE: each format has the stacks and values of `export -f folded`, for sessions with weights, vCPUs, guests,
 threads, calls and promises. read.py and our own import read the formats. TAP."""
 import collections
+import functools
 import os
 import shutil
 import subprocess
 import sys
 
-READ = os.path.join(os.path.dirname(os.path.abspath(__file__)), "read.py")
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import read  # noqa: E402  pylint: disable=wrong-import-position
+
 PERIOD_NS = 1000
 SAMPLES, NS, COUNT, EXITS, PROMISES = range(5)
 # How much larger a value of each kind is than in folded stacks; None: not there, or not as stacks.
@@ -33,6 +36,11 @@ def run(*args):
     return subprocess.run(args, capture_output=True, text=True, check=True).stdout
 
 
+@functools.cache
+def as_folded(source, *options):
+    return run(U, "export", source, *options, "-f", "folded")
+
+
 def stacks(text, rename=lambda s: s):
     sums = collections.Counter()
     for line in text.splitlines():
@@ -56,7 +64,7 @@ def same(what, want, got, factor):
     assert abs(sum(want.values()) * factor / max(1, sum(got.values())) - 1) < 1e-6 or factor < 1, what
     for name in set(want) | set(got):
         mine, theirs = want[name] * factor, got[name]
-        # read.py prints three decimals.
+        # Three decimals are enough.
         assert abs(mine - theirs) <= 1e-6 * mine + 0.0006 * max(1, len(got) * (factor < 1)), (what, name, mine, theirs)
 
 
@@ -68,7 +76,7 @@ def check(kind, source, options, fmt, imports):
         rename = lambda s: plain(below_root(s)) if fmt == "uniprof" else below_root(s)
     if factor is None:
         return False
-    want = stacks(run(U, "export", source, *options, "-f", "folded"), rename)
+    want = stacks(as_folded(source, *options), rename)
     if fmt == "callgrind":
         want = stacks("\n".join(f"{k.rsplit(';', 1)[-1]} {v}" for k, v in want.items()))
     shutil.rmtree("out", ignore_errors=True)
@@ -80,8 +88,7 @@ def check(kind, source, options, fmt, imports):
         back = {"perf": below_root, "uniprof": plain}.get(fmt, lambda s: s)
         got = stacks(run(U, "export", "out", "-f", "folded"), back)
     else:
-        got = stacks(run(sys.executable, READ, fmt, "out", "1"))
-        got = collections.Counter({k: v for k, v in got.items() if not k.startswith("slice ")})
+        got = collections.Counter({k: v for k, v in read.read(fmt, "out").items() if not k.startswith("slice ")})
     same((source, options, fmt, "imported" if imports else "read"), want, got, factor)
     return True
 
@@ -95,7 +102,7 @@ for n, (fmt, imports) in enumerate(cases, 1):
     for source in SOURCES if not skip else []:
         try:
             done += check(*source, fmt, imports)
-        except (AssertionError, subprocess.CalledProcessError) as e:
+        except (AssertionError, LookupError, ValueError, TypeError, subprocess.CalledProcessError) as e:
             bad.append((e, getattr(e, "stderr", "")))
     how = f"{fmt}, {'imported again' if imports else 'read by its description'}"
     if skip:
