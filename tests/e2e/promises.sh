@@ -258,7 +258,7 @@ for accel in $(by_default tcg "$accels"); do
 			[ "$run" = good ] || check "$accel: in a pipe" piped
 			[ "$run" = good ] || check "$accel: by the front end of MirageOS' viewer" from_guest
 			[ "$run" = good ] || check "$accel: stopped by QMP" paused
-			[ -z "$chromium" ] || check "$accel: its page" seen $run
+			[ -z "$chromium" ] || in_all check "$accel: its page" seen $run # by default, both beside each other
 			if [ $run = bad ]; then
 				rm -rf "$T/bad.uniscope"
 				cp -r "$T/s.uniscope" "$T/bad.uniscope"
@@ -275,7 +275,7 @@ for accel in $(by_default tcg "$accels"); do
 		[ "$accel" != kvm ] || check "$accel: what its host gave it" run_by_host
 		check "$accel: the same books" books
 		check "$accel: babeltrace2 reads it" decoded
-		[ -z "$chromium" ] || [ "$accel" = kvm ] || check "$accel: the same in its page" seen bad
+		[ -z "$chromium" ] || [ "$accel" = kvm ] || in_all check "$accel: the same in its page" seen bad
 	else
 		check "$accel: boots" false
 	fi
@@ -283,7 +283,7 @@ done
 # It hangs already when somebody looks: nothing comes any more. A guest that keeps a table tells what is
 # open all the same; of one that keeps none, nobody says that nothing is wrong.
 hangs_already() {
-	for keep in 1 0; do
+	for keep in $(by_default 1 '1 0'); do
 		boot_waiting "$accel" 1 "$image" "bad=1 keep=$keep" && go_on '^arp: ' &&
 			timeout 60 "$U" trace record "$target" -e "$elf" --threads -d 0.3 -o "$T/s.uniscope" \
 				--overwrite 2>"$T/said" || { cat "$T/said"; return 1; }
@@ -403,7 +403,7 @@ again() { # RUN
 	cat "$T/out" "$T/serial"
 	return 1
 }
-for run in bad good; do
+for run in $(by_default bad 'bad good'); do
 	if boot tcg "$image" "promises=1 bad=$([ $run = bad ] && echo 1 || echo 0)"; then
 		check "again and again: the $run run" again $run
 	else
