@@ -91,8 +91,8 @@ clocks=
 [ "$how" != kvm ] || compilers=$(compiler_of kvm)
 with_frames() {
 	# shellcheck disable=SC2086
-	[ "$how" = kvm ] || check "deep-$cc under $under" complete deep-$cc-fp 1 $long $clocks
-	[ ! -e "$lab/threads-$cc-fp.elf" ] || check "threads-$cc under $under" complete threads-$cc-fp 1 1
+	[ "$how" = kvm ] || in_all check "deep-$cc under $under" complete deep-$cc-fp 1 $long $clocks
+	[ ! -e "$lab/threads-$cc-fp.elf" ] || in_all check "threads-$cc under $under" complete threads-$cc-fp 1 1
 	check "smp-$cc under $under" complete smp-$cc-fp 2 $long
 	check "smp-$cc under $under: each vCPU its own functions" own_vcpu
 	# QEMU stops a TCG guest when its main loop gets a CPU: on a busy host that is once the guest
@@ -103,7 +103,7 @@ with_frames() {
 }
 for cc in $compilers; do
 	[ -e "$lab/leaf-$cc-fp.elf" ] || continue
-	check "leaf-$cc under $under" complete leaf-$cc-fp 1 $long
+	in_all check "leaf-$cc under $under" complete leaf-$cc-fp 1 $long
 	# With frame pointers, it is the same for both compilers but in a leaf. clang's have their turn under KVM.
 	case $how$cc in
 	bpfclang | tcgclang) ;;
@@ -111,12 +111,12 @@ for cc in $compilers; do
 	esac
 	[ "$how" = kvm ] || check "leaf-$cc without frame pointers under $under" complete leaf-$cc-nofp 1 $long
 	# shellcheck disable=SC2086
-	check "deep-$cc without frame pointers under $under" complete deep-$cc-nofp 1 $long $clocks
+	in_all check "deep-$cc without frame pointers under $under" complete deep-$cc-nofp 1 $long $clocks
 	[ "$how" != kvm ] || continue # those under TCG have the same unwinder
 	[ ! -e "$lab/threads-$cc-nofp.elf" ] ||
-		check "threads-$cc without frame pointers under $under" complete threads-$cc-nofp 1 1
+		in_all check "threads-$cc without frame pointers under $under" complete threads-$cc-nofp 1 1
 	[ "$how$cc" = tcgclang ] ||
-		check "idle-$cc without frame pointers under $under" complete idle-$cc-nofp 1 1 --floor 0.12
+		in_all check "idle-$cc without frame pointers under $under" complete idle-$cc-nofp 1 1 --floor 0.12
 done
 
 # If the return address of a leaf is in a register: also by frame records alone, and with signed

@@ -76,7 +76,7 @@ END
 
 for U in "$U" ${UNISCOPE_ASAN:+"$UNISCOPE_ASAN"}; do
 	# One of each kind of error by default: unit unwind has the others, of memory that is made up.
-	modes tcg "${UNISCOPE_ALL:+every }cycle unmapped recursive flip huge scribble"
+	modes tcg "${UNISCOPE_ALL:+every }flip"
 	# If rows say where the caller is, rbp is not even looked at.
 	for mode in $(by_default 'long' 'cycle unmapped data long'); do
 		check "$mode under tcg, by call frame information: root" \

@@ -80,7 +80,7 @@ live() { # top has them, too
 
 images='cxx-gcc-fp cxx-clang-fp rust-gcc-fp rust-gcc-nofp'
 # A session has the addresses, and the image the names: so one way to sample is enough.
-for image in $(by_default 'cxx-clang-fp rust-gcc-nofp' "$images"); do
+for image in $(by_default cxx-clang-fp "$images"); do
 	source=cxx.cc serve='server::Engine::serve' mangled=_ZNK6server6Engine5serveEv
 	case $image in
 	rust-*) source=rust.rs serve='<*labrust::server::Engine>*::serve' mangled='_[RZ]N.*serve' ;;

@@ -61,7 +61,7 @@ plain() {
 	recorded "$@" && on_cpu
 }
 
-machines=$accels
+machines=$(by_default kvm "$accels")
 if [ -n "${UNISCOPE_ALL-}" ] && command -v qemu-system-aarch64 >/dev/null; then
 	machines="aarch64 $accels"
 fi

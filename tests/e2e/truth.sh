@@ -124,7 +124,7 @@ for cc in $(compiler_of "$HOW"); do
 	# Signed returns are the harder half there.
 	[ "$HOW" = aarch64 ] || judged shares-$cc-fp ''
 	# The chains of calls are the unwinder's: pauses leave them to the same one everywhere (complete.sh).
-	[ "$HOW" != bpf ] || judged calls1-$cc-fp 'mix=1'
+	[ "$HOW" != bpf ] || in_all judged calls1-$cc-fp 'mix=1'
 	case $HOW in
 	bpf | aarch64) judged calls2-$cc-fp 'mix=1 inner=20' ;;
 	esac
