@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -22,7 +23,6 @@
 #include "tinyvmm.h"
 
 #define NR_VCPUS  2
-#define SECONDS	  5
 #define HZ	  997
 #define TOLERANCE 0.02
 
@@ -171,6 +171,12 @@ static void compare(
 		100 * t.idle, 100 * s.stolen, 100 * t.stolen);
 }
 
+/* By default a shorter time, with wider bounds for samples. */
+static unsigned seconds(void)
+{
+	return getenv("UNISCOPE_ALL") != NULL ? 5 : 3;
+}
+
 static void record(struct tiny *t, struct uni_target *target, bool ordered)
 {
 	const struct uni_stream_cfg cfg = { .frequency = HZ, .ordered = ordered };
@@ -189,7 +195,7 @@ static void record(struct tiny *t, struct uni_target *target, bool ordered)
 	}
 	for (unsigned i = 0; i < NR_VCPUS; i++)
 		before[i] = look(t, i);
-	for (unsigned n = 0; n < SECONDS * 20; n++) {
+	for (unsigned n = 0; n < seconds() * 20; n++) {
 		(void)usleep(50000);
 		(void)target->ops->stream_read(target, &sink);
 	}
@@ -202,7 +208,7 @@ static void record(struct tiny *t, struct uni_target *target, bool ordered)
 	for (unsigned i = 0; i < NR_VCPUS; i++) {
 		struct shares want = truth(&before[i], &after[i]);
 		struct uni_vcpu_times times;
-		double nr = SECONDS * HZ;
+		double nr = seconds() * HZ;
 		double apart = unsure(&before[i], &after[i], stats.begin_ns, stop_ns);
 
 		if (target->ops->stream_times(target, i, &times) != 0)

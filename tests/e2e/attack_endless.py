@@ -260,23 +260,25 @@ def bomb(top, *args):
     assert usage.ru_utime + usage.ru_stime < 5, f"it took {usage.ru_utime + usage.ru_stime} s"
 
 
-check("trace dump of rings without end", rings, "trace", "dump")
+if ALL:
+    check("trace dump of rings without end", rings, "trace", "dump")
 check("trace record of rings without end", rings, "trace", "record", "--as-is")
 if ALL:
     check("trace record -d of rings without end", rings, "trace", "record", "--as-is", "-d", "300")
 check("serve --ftrace of rings without end", ring_server)
 JUNK = {"a packet without end": b"$" + b"A" * 65536, "output packets": b"$O41#c0" * 9000,
         "stop packets": b"$T05#b9" * 9000, "acknowledgements": b"+" * 65536, "noise": bytes(range(256)) * 256}
-for name, junk in JUNK.items():
+for name, junk in JUNK.items() if ALL else list(JUNK.items())[:2]:
     check(f"record through a stub that sends {name}", stub, flood(junk), "record")
 check("stacks through a stub that sends stop packets", stub, flood(JUNK["stop packets"]), "stacks")
 for command in ("top", "serve"):
     check(f"{command} through a stub that sends output packets", stub, flood(JUNK["output packets"]), command)
     check(f"{command} through a stub that floods after 9 questions", stub, echo_stub(9), command)
     check(f"{command} of a stream of noise", stream, flood(JUNK["noise"]), command)
-    check(f"{command} of a process without end", watched, command)
+    if ALL or command == "serve":
+        check(f"{command} of a process without end", watched, command)
 check("record through a stub that sends a byte now and then", stub, trickle(b"$O41#c0"), "record")
-for nr in (3, 6, 9, 12, 20) if ALL else (3, 12):
+for nr in (3, 6, 9, 12, 20) if ALL else (6,):
     check(f"record through a stub that floods after {nr} questions", stub, echo_stub(nr), "record")
 for name, junk in JUNK.items() if ALL else [("noise", JUNK["noise"])]:
     check(f"a stream of {name}", stream, flood(junk), "record")
@@ -292,7 +294,7 @@ ENDLESS_FILES = {
     "folded": b"a;b;c 1\n", "perf": b"app 1 1.0: 1 cpu-clock:\n\t401000 f+0x1 (/bin/app)\n\n", "uniprof": b"f+0x1\ng+0x2\n1\n\n",
     "ftrace": b" 0)   0.100 us    |  f();\n 0)               |  g() {\n", "csv": b"1,2,f,3,4\n", "pprof": b"\x12\x06\x0a\x01\x01\x12\x01\x01",
     "speedscope": b'{"shared":{"frames":[', "mirage": bytes(range(64)), "uktrace": b"\x80\x04]q\x00(K\x01K\x02K\x03"}
-for name, junk in ENDLESS_FILES.items():
+for name, junk in ENDLESS_FILES.items() if ALL else list(ENDLESS_FILES.items())[1::3]:
     check(f"import --input-format {name}: a file without end", pipe, junk * (65536 // len(junk)), "import", "--input-format", name, "-",
           "-o", "/nonexistent/s")
 for command in (["report"], ["import", "-o", "/nonexistent/s"], ["export", "-f", "folded"]) if ALL else (["report"],):

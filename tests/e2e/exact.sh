@@ -454,7 +454,7 @@ system_calls() {
 	refused $? "$T/out" 1 'no function that answers a system call was called'
 }
 
-for v in clang-fp gcc-nofp; do
+for v in $(by_default gcc-nofp 'clang-fp gcc-nofp'); do
 	[ ! -e "$BUILD/lab/exact-$v.elf" ] || check "known numbers of $v" known $v
 done
 check 'the time by the clock of the host' host_clock
@@ -462,20 +462,20 @@ check 'samples under TCG are of the block that ran' by_block gcc-nofp
 for elf in "$BUILD"/lab/aarch64/blocks-*.elf; do
 	[ -e "$elf" ] || continue
 	case ${UNISCOPE_ALL:+all}$elf in
-	*-gcc-nofp.elf | all*-clang-fp.elf) ;;
+	all*-gcc-nofp.elf | all*-clang-fp.elf) ;;
 	*) continue ;;
 	esac
 	elf=$(basename "$elf" .elf)
 	check "the same on aarch64: $elf" by_block "aarch64/${elf#blocks-}"
 done
 # Under TCG a guest with frame pointers, below.
-for way in $(by_default kvm 'kvm bpf'); do
+for way in $([ -z "${UNISCOPE_ALL-}" ] || echo kvm bpf); do
 	case " $ways " in
 	*" $way "*) check "$way: basic blocks against exact counts" basic_blocks $way "$BUILD/lab/blocks-gcc-nofp.elf" forks forks=1 ;;
 	*) skip "$way: basic blocks against exact counts" "$no_kvm" ;;
 	esac
 done
-[ -z "${UNISCOPE_ALL-}" ] || check 'tcg: the same by clang, with frame pointers' basic_blocks tcg "$BUILD/lab/blocks-clang-fp.elf" forks forks=1
+in_all check 'tcg: the same by clang, with frame pointers' basic_blocks tcg "$BUILD/lab/blocks-clang-fp.elf" forks forks=1
 check 'calling contexts' contexts
 check 'the same instructions as callgrind' as_callgrind
 check 'annotate: executions of each instruction as callgrind has them' annotated
@@ -506,8 +506,8 @@ check 'diff says what changed, not how likely' differs
 check 'diff of several runs speaks of instructions' several
 check 'a guest that something else starts' by_hand
 check '`record` of it, by its name' recorded tree counting -name counting
-[ -z "${UNISCOPE_ALL-}" ] || check '`record` of it while it runs' recorded_meanwhile
-[ -z "${UNISCOPE_ALL-}" ] || check '`record` of it, by its pid, with calls' recorded calls pid
+in_all check '`record` of it while it runs' recorded_meanwhile
+in_all check '`record` of it, by its pid, with calls' recorded calls pid
 check 'from one function to another' parts
 check 'threads by their stacks' threads
 check 'interrupts' interrupts
@@ -517,7 +517,7 @@ for m in $(by_default microvm 'q35 microvm'); do
 done
 check 'four vCPUs in threads of their own' known gcc-nofp --vcpus 4
 check 'the same counts again with --repeatable' repeats secs=1
-[ -z "${UNISCOPE_ALL-}" ] || check '--repeatable with a disk' unfixed_disk
+in_all check '--repeatable with a disk' unfixed_disk
 check 'QEMU is killed' killed
 check '--repeatable without --exact' refuses 'need --exact' --repeatable \
 	"$BUILD/lab/exact-gcc-nofp.elf"

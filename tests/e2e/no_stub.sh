@@ -312,21 +312,21 @@ for way in $(by_default tcg "$accels"); do
 	[ "$way" != tcg ] || check 'ls shows the way' listed
 	[ "$way" != tcg ] || check 'a monitor that this user may not open' forbidden
 	check "recorded under $way" recorded "$target"
-	check "recorded with memory by packets under $way" recorded "$target,mem=packets"
+	in_all check "recorded with memory by packets under $way" recorded "$target,mem=packets"
 	[ "$way" != tcg ] || check 'recorded by name' recorded "nostub$$"
 	[ "$way" != tcg ] || check 'a stub that somebody has switched on at the monitor' switched_by_hand
 	check "SIGKILL switches the stub off under $way" killed
 	check "its guardian alone is killed under $way" guardian_killed
 	check "the stub of one that was killed with its guardian under $way" stale
-	[ "$way" != tcg ] || check 'the same, if somebody else had paused the guest' stale_paused
+	[ "$way" != tcg ] || in_all check 'the same, if somebody else had paused the guest' stale_paused
 	check "a second uniscope under $way" second_uniscope
 	check "a guest that was paused stays so under $way" stays_paused
-	[ "$way" != tcg ] || check 'a VMM that a signal has stopped' frozen
+	[ "$way" != tcg ] || in_all check 'a VMM that a signal has stopped' frozen
 done
 [ -n "$guest" ] && check 'a monitor that another client holds' held "$(if [ "$way" = kvm ]; then echo "kvm:pid=$guest,via=stop"; else echo "$target"; fi)"
 check 'a guardian that is killed while functions are traced' still_traced
 check 'a monitor in a folder with a long path' far
-check 'a monitor whose socket was passed as an open file' passed
+in_all check 'a monitor whose socket was passed as an open file' passed
 mon=$T/mon
 check 'doctor: a stub of an unknown process' other_stub
 check 'a QEMU that has a stub' own_stub
