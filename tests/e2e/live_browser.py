@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""live_browser.py parts|small WHOLE-URL PARTS-URL | live URL yes|no | gone URL PID: see live.sh. Says what is wrong, and fails."""
+"""live_browser.py parts|small WHOLE-URL PARTS-URL | grows URL | live URL yes|no | gone URL PID: see live.sh. Says what is wrong, and fails."""
 import os
 import signal
 import sys
@@ -105,6 +105,19 @@ def small(whole, less):
     assert ("are shown as one" if times > 0 else "nodes more than are sent") in says, says
 
 
+def grows(url):
+    """The default run's part of live()."""
+    with browser.Browser() as b:
+        b.open(url)
+        b.wait("uniscope.app.graph()?.total[0] > 0")
+        before = b.run("uniscope.app.graph().total[0]")
+        b.wait(f"uniscope.app.graph()?.total[0] > {before}")
+        b.run("[...document.querySelectorAll('.live button')].find(b => b.textContent === 'Stop').click()")
+        b.wait("document.querySelector('.live').dataset.recording === ''")
+        b.wait("[...document.querySelectorAll('.live button')].some(b => b.textContent === 'Record')")
+        same(b.trouble(), [], "no error")
+
+
 def live(url, calls):
     press = "(t => [...document.querySelectorAll('.live button')].find(b => b.textContent === t)?.click())"
     with browser.Browser() as b, browser.Browser() as other:
@@ -159,4 +172,4 @@ def gone(url, pid):
         same(b.run("document.querySelectorAll('.live button').length"), 0, "no buttons")
 
 
-{"parts": parts, "small": small, "live": live, "gone": gone}[sys.argv[1]](*sys.argv[2:])
+{"parts": parts, "small": small, "grows": grows, "live": live, "gone": gone}[sys.argv[1]](*sys.argv[2:])

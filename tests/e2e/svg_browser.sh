@@ -73,14 +73,14 @@ browse() {
 
 xml() { python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' "$1" 2>"$T/err"; }
 
-for run in click hover search keys; do
+for run in click ${UNISCOPE_ALL:+hover} search keys; do
 	browse "file" "$T/plain.folded" $run ""
 done
 browse "file" "$T/plain.folded" path "?p=main%3Bwork&s=%5Eleaf"
 "$U" export "$T/plain.folded" -f svg -o "$T/plain.svg" 2>/dev/null
 # other starts at 60 % of 1180 pixels; its row is the second from below.
 y=$(sed -n 's/.*<title>other ([^<]*<\/title><rect x="[^"]*" y="\([0-9.]*\)".*/\1/p' "$T/plain.svg")
-browse "file" "$T/plain.folded" legacy "?x=718.0&y=$y"
+[ -z "${UNISCOPE_ALL-}" ] || browse "file" "$T/plain.folded" legacy "?x=718.0&y=$y"
 browse "html" "$T/plain.folded" click "" html
 browse "file" "$T/hostile.folded" hostile ""
 "$U" export "$T/hostile.folded" -f svg -o "$T/hostile.svg" 2>/dev/null
