@@ -427,39 +427,39 @@ for accel in $(by_default kvm "$accels"); do
 	[ "$accel" = kvm ] || later='before the next block of code' # where TCG stops
 	[ "$accel" = kvm ] || astray='has jumped to where it has no memory, seen after .* at 0x40'
 	check "a triple fault under $accel" ends "reset itself .*, stopped there or $later, at 0x.* (triple+0x7)" --append t "$@"
-	check "a reset under $accel" ends "reset itself .*, stopped there or $later, at 0x20" --append r --machine q35 "$@"
-	check "a shutdown under $accel" ends "the guest shut down after .*, stopped there or $later, at 0x20" --append s --machine q35 "$@"
+	in_all check "a reset under $accel" ends "reset itself .*, stopped there or $later, at 0x20" --append r --machine q35 "$@"
+	in_all check "a shutdown under $accel" ends "the guest shut down after .*, stopped there or $later, at 0x20" --append s --machine q35 "$@"
 	check "a panic under $accel" ends "the guest panicked after .*, stopped there or $later, at 0x20" --append p "$@"
-	check "a debug exit under $accel" ends 'debug exit after .*, with code 0x10 (QEMU.s status 33)' --append d "$@"
+	in_all check "a debug exit under $accel" ends 'debug exit after .*, with code 0x10 (QEMU.s status 33)' --append d "$@"
 	check "paused by another under $accel" paused "$accel"
 	check "QEMU stopped by a signal under $accel" frozen "$accel"
-	check "a panic after samples under $accel" panics_late "$accel"
+	in_all check "a panic after samples under $accel" panics_late "$accel"
 	check "a debug exit after samples under $accel" exits_late "$accel"
 	check "a guest that halts for good under $accel" halts "$accel"
-	check "a reset after samples under $accel" resets_late "$accel"
-	check "ended from outside under $accel" ended_outside "$accel"
-	check "a jump out of its memory under $accel" ends "$astray" --append j "$@"
+	in_all check "a reset after samples under $accel" resets_late "$accel"
+	in_all check "ended from outside under $accel" ended_outside "$accel"
+	in_all check "a jump out of its memory under $accel" ends "$astray" --append j "$@"
 	[ "$accel" = kvm ] || check "the same with paging under $accel" ends "$astray" --append g "$@"
 	check "the same after samples under $accel" astray_late "$accel" "$astray"
 	# One of them shows what is done about firmware, and about what is not in the image.
 	[ "$accel" = "${accels##* }" ] || continue
-	check "firmware that halts under $accel" ends 'in its firmware at 0xffffff02 (halted with interrupts off)' \
+	in_all check "firmware that halts under $accel" ends 'in its firmware at 0xffffff02 (halted with interrupts off)' \
 		"$@" -- -bios halt.bin
-	check "firmware that spins under $accel" ends 'in its firmware at 0xffffff00 (it repeats one instruction)' \
+	in_all check "firmware that spins under $accel" ends 'in its firmware at 0xffffff00 (it repeats one instruction)' \
 		"$@" -- -bios spin.bin
-	check "firmware that has not ended in time under $accel" \
+	in_all check "firmware that has not ended in time under $accel" \
 		ends 'waited 3 s: the guest is still in its firmware, at 0xffffff0.*never\|not executed' \
 		--wait 3 "$@" -- -bios count.bin
 	check "only firmware under $accel" only_firmware "$accel"
-	check "record of a guest that has halted for good under $accel" recorded_halted "$accel"
-	check "mostly elsewhere under $accel" mostly_elsewhere "$accel"
+	in_all check "record of a guest that has halted for good under $accel" recorded_halted "$accel"
+	in_all check "mostly elsewhere under $accel" mostly_elsewhere "$accel"
 	check "one that halts for good after samples under $accel" halts_late "$accel"
 	check "a QEMU that is killed after samples under $accel" qemu_killed "$accel"
 done
 if [ "$accels" = 'tcg kvm' ]; then
-	check 'an instruction that KVM does not emulate' \
+	in_all check 'an instruction that KVM does not emulate' \
 		ends 'died after .*(unemulated+0x.*this KVM does not emulate an instruction' --accel kvm --append e ends.elf
-	check 'the same, tried without KVM' kvm_cannot
+	in_all check 'the same, tried without KVM' kvm_cannot
 	check 'the same, after samples' kvm_cannot_late
 	if [ -z "$no_bpf" ]; then
 		check 'the same, with options that only KVM serves' kvm_only
@@ -468,23 +468,23 @@ if [ "$accels" = 'tcg kvm' ]; then
 	fi
 	check 'KVM is refused' kvm_refuses
 	check 'the same, by a QEMU without TCG' no_tcg 'invalid accelerator tcg'
-	check 'the same, by a QEMU that says something else' no_tcg 'no way'
+	in_all check 'the same, by a QEMU that says something else' no_tcg 'no way'
 else
 	skip 'an instruction that KVM does not emulate' '/dev/kvm cannot be used'
 fi
 [ -n "$no_bpf" ] || check 'record by the kernel of a guest that has died' recorded_dead
-for accel in $accels; do
+for accel in $(by_default kvm "$accels"); do
 	check "a triple fault at once under $accel" at_once "$accel"
 done
 check 'few samples' few tcg
 check '--exact, ended by the user in its firmware' ended_early --exact
-check '--exact=calls, ended by the user in its firmware' ended_early --exact=calls
+in_all check '--exact=calls, ended by the user in its firmware' ended_early --exact=calls
 check 'a machine that QEMU has not' no_such --machine foo
-check 'a CPU that QEMU has not' no_such --cpu foo
+in_all check 'a CPU that QEMU has not' no_such --cpu foo
 check 'microvm for an image that PVH boots' machine_of microvm ends.elf
-check 'microvm for an image of 32 bits that PVH boots' machine_of microvm ends-32.elf
+in_all check 'microvm for an image of 32 bits that PVH boots' machine_of microvm ends-32.elf
 check 'which is sampled there' sampled_32
-check 'q35 with a PCI device' machine_of q35 ends.elf -- -device virtio-rng-pci
+in_all check 'q35 with a PCI device' machine_of q35 ends.elf -- -device virtio-rng-pci
 check 'microvm with options that add no device' machine_of microvm ends.elf -- -d guest_errors -name ends
 check 'also with those that few use' machine_of microvm ends.elf -- -action panic=none -msg timestamp=on -netdev user,id=n \
 	-object rng-random,id=r -device virtio-rng-device,rng=r --display none -vga none -drive if=none,id=d,driver=null-co
@@ -493,7 +493,7 @@ check 'q35 if microvm refuses an option' machine_of q35 ends.elf -- -no-hpet
 check 'too little memory for the image is refused' refuses 2 'ends.elf .* and the guest has 1M: give at least --memory 3M' \
 	--memory 1M ends.elf
 check 'also with --exact' refuses 2 'give at least --memory 3M' --exact --memory 2M ends.elf
-check "but not with QEMU's own option for it" machine_of microvm --memory 1M ends.elf -- -m 64
+in_all check "but not with QEMU's own option for it" machine_of microvm --memory 1M ends.elf -- -m 64
 check 'the machine of the options for QEMU' machine_of pc ends.elf -- -machine pc,usb=off
 check 'microvm dies in its firmware' falls_back
 finish
