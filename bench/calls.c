@@ -21,10 +21,10 @@
 #define ARCH_SET_GS 0x1001
 #define RING_SIZE   (4u << 20)
 
-enum mode { PLAIN, OFF, GRAPH, LITE, FUNCTION, MINIMUM, NR_MODES };
+enum mode { PLAIN, OFF, GRAPH, LITE, FUNCTION, CALLERS, MINIMUM, NR_MODES };
 
 static const char *const mode_names[NR_MODES] = { "plain", "off", "graph", "lite", "function",
-	"1us or longer" };
+	"callers", "1us or longer" };
 static const char *const work_names[NR_WORK] = { "fib", "json", "sort" };
 static work_fn *const plain[NR_WORK] = { plain_fib, plain_json, plain_sort };
 static work_fn *const traced[NR_WORK] = { traced_fib, traced_json, traced_sort };
@@ -83,6 +83,7 @@ static void patch(enum mode mode)
 			uint64_t hook = s->kind == UNI_SITE_EXIT ? exits[mode]
 					: mode == OFF		 ? 0
 					: mode == FUNCTION	 ? h->entry_only
+					: mode == CALLERS	 ? h->entry_caller
 								 : h->entry;
 			uint8_t b[UNI_SITE_BYTES];
 
@@ -175,7 +176,7 @@ int main(int argc, char **argv)
 		int from = rand() % (NR_MODES * NR_WORK);
 
 		for (int k = 0; k < NR_MODES * NR_WORK; k++) {
-			int n = (from + k * 7) % (NR_MODES * NR_WORK); /* 7: no divisor of 18 */
+			int n = (from + k * 11) % (NR_MODES * NR_WORK); /* 11: of no factor of 21 */
 
 			ns[n / NR_WORK][n % NR_WORK][i] =
 				slice((enum mode)(n / NR_WORK), n % NR_WORK);

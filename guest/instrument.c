@@ -30,12 +30,16 @@ static int too_deep(void)
 UNI_NOTRACE void __cyg_profile_func_enter(void *function, void *caller)
 {
 	uint64_t word = (uint32_t)(uint64_t)function;
-	int only = uni_trace_head.control.mode == UNI_TRACE_FUNCTION;
+	uint32_t mode = uni_trace_head.control.mode;
+	int only = UNI_TRACE_ENTRIES_ONLY(mode);
 
-	(void)caller;
 	if (!uni_trace_head.control.enable || too_deep())
 		return;
-	if ((word & 15) == 0)
+	if (mode == UNI_TRACE_CALLERS) {
+		if ((uint64_t)caller >> 32 == (uint64_t)function >> 32)
+			word |= (uint64_t)(((uint32_t)(uint64_t)caller - 1) & ~1u) << 32;
+		uni_trace_write(uni_trace_this_cpu(), UNI_TRACE_CALL_FIRST, &word, 1);
+	} else if ((word & 15) == 0)
 		uni_trace_write(uni_trace_this_cpu(),
 			word | (only ? UNI_TRACE_CALL : UNI_TRACE_ENTRY), (void *)0, 0);
 	else {

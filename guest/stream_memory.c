@@ -119,7 +119,7 @@ static int kind_of_hook(const uint8_t *bytes, uint64_t va)
 		return NO_SITE;
 	if (to == h->entry || to == h->entry_any || to == h->entry_args || to == h->entry_start ||
 		to == h->entry_stop || to == h->entry_freeze || to == h->entry_return ||
-		to == h->entry_only || to == h->entry_text)
+		to == h->entry_only || to == h->entry_text || to == h->entry_caller)
 		return AT_ENTRY;
 	if (to == h->exit || to == h->exit_lite || to == h->exit_min || to == h->exit_any ||
 		to == h->exit_value || to == h->plain_exit)

@@ -77,9 +77,68 @@ function uni_trace_entry_only
 	entry	UNI_TRACE_ID_CALL
 end uni_trace_entry_only
 
+/* As entry_only, with the caller: two words, of any function. The second word is no event of its
+ * own. An address beyond the text window has no room. */
+function uni_trace_entry_caller
+	if_off	3f
+	push	%rax
+	push	%rdx
+	push	%rcx
+1:	mov	CPU(UNI_TRACE_CPU_WPTR), %rcx
+	rdtsc
+	cmp	%edx, CPU(UNI_TRACE_CPU_HI)
+	jne	8f
+	mov	%eax, %r11d
+	movzwl	%cx, %edx
+	cmp	$SUB_MASK_LOW - 7 - 16, %edx
+	ja	8f
+	lea	16(%rcx), %rdx
+	mov	%rcx, %rax
+	cmpxchg	%rdx, CPU(UNI_TRACE_CPU_WPTR)
+	jne	1b
+	mov	$UNI_TRACE_CALL_FIRST, %eax
+	shl	$32, %rax
+	or	%rax, %r11
+	mov	%r11, (%rcx)
+	mov	24(%rsp), %r11d
+	sub	$5, %r11d
+	mov	28(%rsp), %eax
+	cmp	36(%rsp), %eax
+	jne	2f
+	mov	32(%rsp), %eax
+	dec	%eax
+	and	$-2, %eax
+	shl	$32, %rax
+	or	%rax, %r11
+2:	mov	%r11, 8(%rcx)
+	and	$~SUB_MASK_LOW, %rcx
+	mov	$1, %eax
+	xadd	%rax, UNI_TRACE_SUB_EXTRA(%rcx)
+	test	%rax, %rax
+	js	7f
+4:	addl	$16, OPEN(%rcx)
+	jz	9f
+5:	pop	%rcx
+	pop	%rdx
+	pop	%rax
+3:	ret
+7:	call	uni_trace_one_more
+	jmp	4b
+8:	pop	%rcx
+	pop	%rdx
+	pop	%rax
+	mov	(%rsp), %r11
+	call	uni_trace_caller_slowly
+	ret
+9:	call	uni_trace_close_rcx
+	jmp	5b
+end uni_trace_entry_caller
+
 /* Also for a function that is not aligned, whose address leaves no room for an id. */
 function uni_trace_entry_any
 	if_off	3f
+	cmpl	$UNI_TRACE_CALLERS, CONTROL(UNI_TRACE_MODE)
+	je	uni_trace_entry_caller
 	deeper	3f
 	mov	(%rsp), %r11d
 	and	$15, %r11d
@@ -275,6 +334,8 @@ into_c uni_trace_exit_slowly, uni_trace_slow_exit
 into_c uni_trace_value_slowly, uni_trace_slow_value
 into_c uni_trace_close_rcx, uni_trace_slow_close
 into_c uni_trace_one_less, uni_trace_slow_one_less
+into_c uni_trace_one_more, uni_trace_slow_one_more
+into_c uni_trace_caller_slowly, uni_trace_slow_caller
 into_c uni_trace_freeze_slowly, uni_trace_slow_freeze
 
 	.section .note.GNU-stack, "", @progbits

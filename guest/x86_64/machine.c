@@ -11,6 +11,7 @@
 /* hooks.S, returns.S */
 void uni_trace_entry(void);
 void uni_trace_entry_only(void);
+void uni_trace_entry_caller(void);
 void uni_trace_entry_any(void);
 void uni_trace_entry_args(void);
 void uni_trace_entry_start(void);
@@ -33,6 +34,8 @@ void uni_trace_slow_args(const struct saved *s);
 void uni_trace_slow_exit(const struct saved *s);
 void uni_trace_slow_value(const struct saved *s);
 void uni_trace_slow_one_less(const struct saved *s);
+void uni_trace_slow_one_more(const struct saved *s);
+void uni_trace_slow_caller(const struct saved *s);
 void uni_trace_slow_close(const struct saved *s);
 
 static struct uni_trace_hooks hooks;
@@ -48,7 +51,7 @@ static void extended(unsigned class, const uint64_t *words, unsigned nr)
 /* No exits come in this mode. */
 static int entries_only(void)
 {
-	return *(volatile uint32_t *)&uni_trace_head.control.mode == UNI_TRACE_FUNCTION;
+	return UNI_TRACE_ENTRIES_ONLY(*(volatile uint32_t *)&uni_trace_head.control.mode);
 }
 
 void uni_trace_slow_entry(const struct saved *s)
@@ -113,12 +116,13 @@ void uni_trace_slow_freeze(const struct saved *s)
 
 void uni_trace_slow_args(const struct saved *s)
 {
+	int only = entries_only();
 	const uint64_t words[] = { s->rdi, s->rsi, s->rdx, s->rcx, s->r8, s->r9,
-		(uint32_t)(s->r11 - 5) };
+		only ? saved_call(s) : (uint32_t)(s->r11 - 5) };
 
-	if (uni_trace_leaves_out(words, (uint32_t)words[6], saved_place(s), !entries_only()))
+	if (uni_trace_leaves_out(words, (uint32_t)words[6], saved_place(s), !only))
 		return;
-	extended(entries_only() ? UNI_TRACE_CLASS_CALL_ARGS : UNI_TRACE_CLASS_ENTRY_ARGS, words, 7);
+	extended(only ? UNI_TRACE_CLASS_CALL_ARGS : UNI_TRACE_CLASS_ENTRY_ARGS, words, 7);
 }
 
 void uni_trace_slow_exit(const struct saved *s)
@@ -135,14 +139,33 @@ void uni_trace_slow_value(const struct saved *s)
 	extended(UNI_TRACE_CLASS_EXIT_VALUE, words, 3);
 }
 
-/* A record was taken back, and the ring moved on before its words were counted. */
-void uni_trace_slow_one_less(const struct saved *s)
+/* A call whose record the hook itself could not write. */
+void uni_trace_slow_caller(const struct saved *s)
+{
+	const uint64_t call = saved_call(s);
+
+	extended(UNI_TRACE_CLASS_CALL, &call, 1);
+}
+
+/* The ring moved on before a record's second word was counted, or taken back. */
+static void count_before(uint64_t words)
 {
 	struct uni_trace_cpu *c = uni_trace_this_cpu();
 	uint64_t now = *(volatile uint64_t *)&c->wptr & ~((uint64_t)UNI_TRACE_SUB_SIZE - 1);
 
+	uni_machine_fetch_add(&((struct uni_trace_sub *)now)->extra_before, words);
+}
+
+void uni_trace_slow_one_less(const struct saved *s)
+{
 	(void)s;
-	uni_machine_fetch_add(&((struct uni_trace_sub *)now)->extra_before, (uint64_t)-1);
+	count_before((uint64_t)-1);
+}
+
+void uni_trace_slow_one_more(const struct saved *s)
+{
+	(void)s;
+	count_before(1);
 }
 
 void uni_trace_slow_close(const struct saved *s)
@@ -173,6 +196,7 @@ void uni_trace_machine_init(struct uni_trace_head *h)
 		h->kinds[i] = kinds[i];
 	hooks.entry = (uint64_t)uni_trace_entry;
 	hooks.entry_only = (uint64_t)uni_trace_entry_only;
+	hooks.entry_caller = (uint64_t)uni_trace_entry_caller;
 	hooks.entry_any = (uint64_t)uni_trace_entry_any;
 	hooks.exit = (uint64_t)uni_trace_exit;
 	hooks.exit_lite = (uint64_t)uni_trace_exit_lite;

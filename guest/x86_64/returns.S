@@ -33,7 +33,11 @@ mcount:
 	if_off	3f
 	lea	8(%rbp), %r11
 	call	uni_trace_keep_slowly
-	jmp	uni_trace_entry_any
+	cmpl	$UNI_TRACE_CALLERS, CONTROL(UNI_TRACE_MODE)
+	jne	uni_trace_entry_any
+	/* Its caller is elsewhere than that hook looks. */
+	mov	(%rsp), %r11
+	call	uni_trace_mcount_slowly
 3:	ret
 	.size	mcount, . - mcount
 
@@ -46,6 +50,7 @@ function uni_trace_return
 	jmp	uni_trace_exit_any
 end uni_trace_return
 
+into_c uni_trace_mcount_slowly, uni_trace_slow_entry
 into_c uni_trace_keep_slowly, uni_trace_slow_keep
 into_c uni_trace_restore_slowly, uni_trace_slow_restore
 

@@ -81,6 +81,9 @@ void uni_trace_slow_keep(const struct saved *s)
 	/* A tail call: its caller's return is its own. */
 	if (!cells || *place == (uint64_t)uni_trace_return)
 		return;
+	/* No return is recorded. */
+	if (UNI_TRACE_ENTRIES_ONLY(*(volatile uint32_t *)&uni_trace_head.control.mode))
+		return;
 	c = claim(s->r11);
 	if (!c) {
 		uni_trace_this_cpu()->lost++;

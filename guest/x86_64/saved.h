@@ -17,4 +17,15 @@ static inline uint64_t saved_place(const struct saved *s)
 	return (uint64_t)(s + 1) + 3 * sizeof(uint64_t);
 }
 
+/* There, too: the function (within it), and its caller if it is in the same window. */
+static inline uint64_t saved_call(const struct saved *s)
+{
+	uint64_t caller = *(const volatile uint64_t *)saved_place(s);
+	uint64_t function = (uint32_t)(s->r11 - 5);
+
+	if (caller >> 32 != s->r11 >> 32)
+		return function;
+	return function | (uint64_t)(((uint32_t)caller - 1) & ~1u) << 32;
+}
+
 #endif

@@ -172,9 +172,10 @@ static struct uni_trace_text_rule rule_of(uint32_t function)
 void uni_trace_slow_text(const struct saved *s)
 {
 	const uint64_t arg[REGS] = { s->rdi, s->rsi, s->rdx, s->rcx, s->r8, s->r9 };
-	const uint64_t function = (uint32_t)(s->r11 - 5);
+	const uint32_t mode = *(volatile uint32_t *)&uni_trace_head.control.mode;
+	int returns = !UNI_TRACE_ENTRIES_ONLY(mode);
+	const uint64_t function = returns ? (uint32_t)(s->r11 - 5) : saved_call(s);
 	const struct uni_trace_text_rule r = rule_of((uint32_t)function);
-	int returns = *(volatile uint32_t *)&uni_trace_head.control.mode != UNI_TRACE_FUNCTION;
 	unsigned class = returns ? UNI_TRACE_CLASS_ENTRY_ARGS : UNI_TRACE_CLASS_CALL_ARGS;
 	struct uni_trace_piece piece[2 * REGS + 2];
 	uint64_t head[REGS];

@@ -42,7 +42,7 @@ uint64_t uni_trace_ring_size(uint64_t size, unsigned nr_cpus);
  * time, on any CPU. Functions record only where they are patched, or if they call the tracer
  * themselves. */
 void uni_trace_enable(int on);
-void uni_trace_set_mode(unsigned mode); /* UNI_TRACE_GRAPH, UNI_TRACE_LITE, UNI_TRACE_FUNCTION */
+void uni_trace_set_mode(unsigned mode); /* UNI_TRACE_GRAPH, _LITE, _FUNCTION, _CALLERS */
 void uni_trace_set_min_time(uint32_t cycles);
 void uni_trace_set_max_depth(uint32_t calls);
 

@@ -72,6 +72,9 @@
 #define UNI_TRACE_GRAPH	   0 /* entry and exit of each call */
 #define UNI_TRACE_LITE	   1 /* as GRAPH, but a call that made none has no end time */
 #define UNI_TRACE_FUNCTION 2 /* entries only */
+#define UNI_TRACE_CALLERS  3 /* as FUNCTION, with each call's caller (hooks.entry_caller) */
+
+#define UNI_TRACE_ENTRIES_ONLY(mode) ((mode) >= UNI_TRACE_FUNCTION)
 
 #define UNI_TRACE_LEAF_FLIP 7 /* entry id ^ this = leaf id */
 
@@ -83,6 +86,14 @@
 /* The upper half of the last word of a CLASS_CALL: with it a trigger stopped the tracer. Until one
  * starts it again nothing is known of any CPU. */
 #define UNI_TRACE_STOPS 4
+
+/* Otherwise the upper half of a CLASS_CALL's or CLASS_CALL_ARGS' last word is the caller. It is the
+ * low half of an address within its call instruction, of which bit 0 is 0. Or it is 0: not known,
+ * or not in the text window. */
+#define UNI_TRACE_CALLER(word) \
+	((uint32_t)((word) >> 32) != UNI_TRACE_STOPS ? (uint32_t)((word) >> 32) : 0)
+/* The upper half of a call's first word that has its caller. */
+#define UNI_TRACE_CALL_FIRST 0x50014
 
 /* The upper half of a switch's last word: the previous thread does not go on where it was. Its open
  * calls are over. */
@@ -131,7 +142,7 @@ enum uni_trace_class {
 	/* As an EXIT, with the value: x86_64: rax, rdx, then u32 stack pointer's low half, u32 0 */
 	UNI_TRACE_CLASS_EXIT_VALUE = 4,
 	/* As ENTRY and ENTRY_ARGS, in function mode: no exit will come */
-	UNI_TRACE_CLASS_CALL = 5, /* its last u32 is 0, or UNI_TRACE_STOPS */
+	UNI_TRACE_CLASS_CALL = 5, /* its last u32 is UNI_TRACE_CALLER's, or UNI_TRACE_STOPS */
 	UNI_TRACE_CLASS_CALL_ARGS = 6,
 	/* A sample of the guest's own sampler (uniscope/sample.h): u64 thread, stack pointer, frame
 	 * pointer. The two words at the stack pointer. The call chain, leaf first, as far as there
@@ -386,7 +397,7 @@ struct uni_trace_hooks {
 	uint64_t entry_return; /* for code of -pg alone: hooks the return address (guest/README) */
 	uint64_t entry_only;   /* aligned functions, function mode: UNI_TRACE_CALL */
 	uint64_t entry_text;   /* as entry_args, behind the text of its arguments */
-	uint64_t reserved;
+	uint64_t entry_caller; /* any function, function mode: a call with its caller */
 };
 
 #ifdef __cplusplus
@@ -395,6 +406,7 @@ struct uni_trace_hooks {
 #define UNI_TRACE_ASSERT(what) _Static_assert(what, #what)
 #endif
 UNI_TRACE_ASSERT(UNI_TRACE_ODD_FIRST == (UNI_TRACE_EXT | 1 << 4 | UNI_TRACE_CLASS_ENTRY << 16));
+UNI_TRACE_ASSERT(UNI_TRACE_CALL_FIRST == (UNI_TRACE_EXT | 1 << 4 | UNI_TRACE_CLASS_CALL << 16));
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_sub) == UNI_TRACE_SUB_HEAD);
 UNI_TRACE_ASSERT(__builtin_offsetof(struct uni_trace_sub, open_bytes) == UNI_TRACE_SUB_OPEN);
 UNI_TRACE_ASSERT(__builtin_offsetof(struct uni_trace_sub, begin_seq) == 80);

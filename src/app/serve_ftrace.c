@@ -33,15 +33,19 @@ struct live {
 static int patch_functions(
 	struct live *l, enum uni_ftrace_tracer tracer, bool on, struct uni_err *err)
 {
+	struct uni_trace_choice choice = l->choice.c;
 	struct uni_trace_done done = { 0 };
 	int rc;
 
-	l->choice.c.disabled = !on;
-	/* The tracer `function` names the caller, which entries alone do not show. */
-	if (l->choice.c.mode == UNI_TRACE_FUNCTION)
-		l->choice.c.mode = UNI_TRACE_GRAPH;
-	rc = uni_tracer_set(
-		l->t.tracer, tracer != UNI_FTRACE_NOP ? &l->choice.c : NULL, &done, err);
+	choice.disabled = !on;
+	/* The tracer `function` names the caller: entries have it, or else it is the newest open
+	 * call. */
+	if (UNI_TRACE_ENTRIES_ONLY(choice.mode))
+		choice.mode = UNI_TRACE_GRAPH;
+	if (tracer == UNI_FTRACE_FUNCTION && choice.max_depth == 0 && choice.min_ns == 0 &&
+		uni_tracer_tells_callers(l->t.tracer))
+		choice.mode = UNI_TRACE_CALLERS;
+	rc = uni_tracer_set(l->t.tracer, tracer != UNI_FTRACE_NOP ? &choice : NULL, &done, err);
 	if (rc != 0)
 		return rc;
 	l->tracer = tracer;

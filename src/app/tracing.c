@@ -127,16 +127,19 @@ static int parse_mode(struct uni_choice *c, const char *mode, struct uni_err *er
 		[UNI_TRACE_GRAPH] = "graph",
 		[UNI_TRACE_LITE] = "lite",
 		[UNI_TRACE_FUNCTION] = "function",
+		[UNI_TRACE_CALLERS] = "callers",
 	};
 
 	for (size_t i = 0; i < uni_array_len(names); i++) {
 		if (strcmp(names[i], mode != NULL ? mode : "graph") == 0) {
 			c->c.mode = (uint32_t)i;
-			c->mode = names[i];
+			/* Readers need not tell them apart: a call has its caller, or not. */
+			c->mode = names[uni_min(i, (size_t)UNI_TRACE_FUNCTION)];
 			return 0;
 		}
 	}
-	return uni_err_set(err, UNI_EUSAGE, "--mode is graph, lite or function, not %s", mode);
+	return uni_err_set(
+		err, UNI_EUSAGE, "--mode is graph, lite, function or callers, not %s", mode);
 }
 
 static int parse_regexes(struct uni_choice *c, const struct uni_opt_list *list, struct uni_err *err)

@@ -48,49 +48,50 @@ struct uni_tracing_args {
 	}
 
 /* The options of those that switch functions on. */
-#define UNI_CHOICE_OPTIONS(a)                                                                     \
-	{ 0, "filter", UNI_OPT_LIST, &(a).filter, "GLOB",                                         \
-		"trace functions whose name matches; * and ? stand for any text; may be given "   \
-		"several times (default: all that can be)",                                       \
-		NULL, NULL, 'f' },                                                                \
-		{ 0, "regex", UNI_OPT_LIST, &(a).regex, "REGEX",                                  \
-			"the same by extended regular expression", NULL, NULL },                  \
-		{ 'x', "exclude", UNI_OPT_LIST, &(a).exclude, "GLOB",                             \
-			"but not these; may be given several times", NULL, NULL },                \
-		{ 'm', "mode", UNI_OPT_STR, &(a).mode, "graph|lite|function",                     \
-			"graph: entry and exit of each call; lite: calls that make none have no " \
-			"end time, which is cheaper; function: entries only (default graph)",     \
-			"graph lite function", NULL },                                            \
-		{ 0, "min-duration", UNI_OPT_DOUBLE, &(a).min_us, "US",                           \
-			"drop calls shorter than this many microseconds, in the "                 \
-			"guest. Calls that made a kept call, and those of "                       \
-			"--args, are kept; not with mode function",                               \
-			NULL, NULL },                                                             \
-		{ 0, "depth", UNI_OPT_U64, &(a).depth, "N",                                       \
-			"drop calls deeper than N, in the guest; 0: none (default 0); not with "  \
-			"mode function",                                                          \
-			NULL, NULL },                                                             \
-		{ 0, "args", UNI_OPT_LIST, &(a).args, "GLOB",                                     \
-			"also record argument registers and the value of these "                  \
-			"functions; 'open(path:s)' copies the text behind an argument, "          \
-			"'tcp_input(len>1000)' records such calls alone",                         \
-			NULL, NULL },                                                             \
-		{ 0, "trigger", UNI_OPT_LIST, &(a).trigger, "FUNCTION:start|stop|freeze",         \
-			"when this function is called: begin to record, stop, or "                \
-			"keep the content of the rings; may be given several "                    \
-			"times",                                                                  \
-			NULL, NULL },                                                             \
-		{ 0, "threads", UNI_OPT_FLAG, &(a).threads, NULL,                                 \
-			"record events of threads and promises, if the guest "                    \
-			"reports them; functions only with --filter, --regex or "                 \
-			"--args",                                                                 \
-			NULL, NULL },                                                             \
-	{                                                                                         \
-		0, "pieces", UNI_OPT_FLAG, &(a).pieces, NULL,                                     \
-			"also patch functions that begin with several "                           \
-			"instructions. Use it only if no thread can be "                          \
-			"interrupted among them",                                                 \
-			NULL, NULL                                                                \
+#define UNI_CHOICE_OPTIONS(a)                                                                    \
+	{ 0, "filter", UNI_OPT_LIST, &(a).filter, "GLOB",                                        \
+		"trace functions whose name matches; * and ? stand for any text; may be given "  \
+		"several times (default: all that can be)",                                      \
+		NULL, NULL, 'f' },                                                               \
+		{ 0, "regex", UNI_OPT_LIST, &(a).regex, "REGEX",                                 \
+			"the same by extended regular expression", NULL, NULL },                 \
+		{ 'x', "exclude", UNI_OPT_LIST, &(a).exclude, "GLOB",                            \
+			"but not these; may be given several times", NULL, NULL },               \
+		{ 'm', "mode", UNI_OPT_STR, &(a).mode, "graph|lite|function|callers",            \
+			"graph: entry and exit of each call (default graph). lite: the "         \
+			"same, cheaper, without the end of calls that make none. "               \
+			"function: entries only. callers: entries and their callers",            \
+			"graph lite function callers", NULL },                                   \
+		{ 0, "min-duration", UNI_OPT_DOUBLE, &(a).min_us, "US",                          \
+			"drop calls shorter than this many microseconds, in the "                \
+			"guest. Calls that made a kept call, and those of "                      \
+			"--args, are kept; not with mode function or callers",                   \
+			NULL, NULL },                                                            \
+		{ 0, "depth", UNI_OPT_U64, &(a).depth, "N",                                      \
+			"drop calls deeper than N, in the guest; 0: none (default 0); not with " \
+			"mode function or callers",                                              \
+			NULL, NULL },                                                            \
+		{ 0, "args", UNI_OPT_LIST, &(a).args, "GLOB",                                    \
+			"also record argument registers and the value of these "                 \
+			"functions; 'open(path:s)' copies the text behind an argument, "         \
+			"'tcp_input(len>1000)' records such calls alone",                        \
+			NULL, NULL },                                                            \
+		{ 0, "trigger", UNI_OPT_LIST, &(a).trigger, "FUNCTION:start|stop|freeze",        \
+			"when this function is called: begin to record, stop, or "               \
+			"keep the content of the rings; may be given several "                   \
+			"times",                                                                 \
+			NULL, NULL },                                                            \
+		{ 0, "threads", UNI_OPT_FLAG, &(a).threads, NULL,                                \
+			"record events of threads and promises, if the guest "                   \
+			"reports them; functions only with --filter, --regex or "                \
+			"--args",                                                                \
+			NULL, NULL },                                                            \
+	{                                                                                        \
+		0, "pieces", UNI_OPT_FLAG, &(a).pieces, NULL,                                    \
+			"also patch functions that begin with several "                          \
+			"instructions. Use it only if no thread can be "                         \
+			"interrupted among them",                                                \
+			NULL, NULL                                                               \
 	}
 
 struct uni_tracing {

@@ -93,6 +93,13 @@ static uint32_t child_of_call(struct adder *a, struct stack *s, const struct uni
 		s->root = thread_node(a, e->thread);
 	if (frame == UNI_NODE_NONE || s->root == UNI_NODE_NONE)
 		return UNI_NODE_NONE;
+	/* In mode callers nothing else is known of the caller. */
+	if (e->type == UNI_CALL_ENTRY && e->caller != UNI_FUNC_NONE && s->nodes.nr == 0) {
+		uint32_t by = frame_of(a, e->caller);
+
+		by = by != UNI_NODE_NONE ? uni_profile_child(a->p, newest_node(s), by) : by;
+		return by != UNI_NODE_NONE ? uni_profile_child(a->p, by, frame) : by;
+	}
 	return uni_profile_child(a->p, newest_node(s), frame);
 }
 

@@ -165,7 +165,7 @@ static inline void calls_leaf(struct uni_walk *w, struct uni_walk_cpu *c,
 	if (e == NULL)
 		return;
 	e->func = func;
-	e->caller = top->func;
+	e->caller = w->caller != UNI_FUNC_NONE ? w->caller : top->func;
 	e->depth = low == 0 ? 0 : (uint32_t)(top - t->frame) + 1 - low;
 }
 

@@ -58,7 +58,7 @@ struct uni_call_event {
 	uint64_t duration; /* LEAVE, ns */
 	uint64_t self;	   /* LEAVE: of that, neither in traced calls it made nor in `off` */
 	union {
-		uint32_t caller; /* ENTER, LEAF; UNI_FUNC_NONE: not known */
+		uint32_t caller; /* ENTER, LEAF, ENTRY; UNI_FUNC_NONE: not known */
 		uint64_t off; /* LEAVE: the thread was on no CPU, while this call was its newest */
 		uint64_t count; /* LOST */
 		struct {

@@ -102,6 +102,17 @@ int uni_funcs_at(struct uni_funcs *f, uint64_t address, uint32_t *ret)
 	return 0;
 }
 
+int uni_funcs_within(struct uni_funcs *f, uint64_t address, uint32_t *ret)
+{
+	const char *name;
+	uint64_t off = 0;
+
+	if (address != 0 && f->naming.symtab != NULL &&
+		!uni_symtab_lookup(f->naming.symtab, address - f->naming.bias, &name, &off))
+		off = 0;
+	return uni_funcs_at(f, address - off, ret);
+}
+
 uint32_t uni_funcs_named(struct uni_funcs *f, const char *name, size_t len)
 {
 	char clean[UNI_TEXT_MAX];

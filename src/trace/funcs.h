@@ -27,6 +27,8 @@ void uni_funcs_destroy(struct uni_funcs *f); /* NULL-safe */
 /* The number of the function at this address; UNI_FUNC_NONE for address 0. -UNI_ERANGE: there are
  * too many others; -UNI_ENOMEM: ask again. Then *ret is UNI_FUNC_NONE. */
 int uni_funcs_at(struct uni_funcs *f, uint64_t address, uint32_t *ret);
+/* The same of a function that has this address within it, as far as symbols tell. */
+int uni_funcs_within(struct uni_funcs *f, uint64_t address, uint32_t *ret);
 /* The same by name, for functions parsed from text. UNI_FUNC_NONE: too many, or out of memory. */
 uint32_t uni_funcs_named(struct uni_funcs *f, const char *name, size_t len);
 /* Clean, borrowed, stable; an address in hex if it has no name. */

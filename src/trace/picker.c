@@ -209,9 +209,9 @@ static bool took_long(const struct thread *t, uint64_t number)
 	return number / 8 < t->is_long.nr && (t->is_long.v[number / 8] >> number % 8 & 1) != 0;
 }
 
-/* args: the event with its arguments, or NULL. */
-static bool rules_allow(struct uni_call_picker *p, const struct known *k,
-	const struct frame *caller, const struct uni_call_event *e, const struct uni_calls *calls,
+/* args: the event with its arguments, or NULL. within: rules that name a caller of it in below=. */
+static bool rules_allow(struct uni_call_picker *p, const struct known *k, uint32_t within,
+	const struct uni_call_event *e, const struct uni_calls *calls,
 	const struct uni_call_event *args)
 {
 	for (size_t i = 0; i < p->nr; i++) {
@@ -219,7 +219,7 @@ static bool rules_allow(struct uni_call_picker *p, const struct known *k,
 
 		if ((k->own >> i & 1) == 0)
 			continue;
-		if (r->skip || (r->below[0] != '\0' && (caller->within >> i & 1) == 0) ||
+		if (r->skip || (r->below[0] != '\0' && (within >> i & 1) == 0) ||
 			!test_conditions(p, r, e->func,
 				args != NULL ? uni_calls_words(calls, args) : NULL,
 				args != NULL ? args->nr : 0))
@@ -230,21 +230,43 @@ static bool rules_allow(struct uni_call_picker *p, const struct known *k,
 		       took_long(&p->thread.v[e->thread], p->thread.v[e->thread].nr_picked));
 }
 
+/* Rules that name a caller of this call: one that is open, or the one that its record has. */
+static int names_of_callers(struct uni_call_picker *p, const struct frame *caller,
+	const struct uni_call_event *e, uint32_t *ret)
+{
+	const struct known *k;
+
+	*ret = caller->within;
+	if (e->type != UNI_CALL_ENTRY || e->caller == UNI_FUNC_NONE)
+		return 0;
+	k = known_of(p, e->caller);
+	if (k == NULL)
+		return -UNI_ENOMEM;
+	*ret |= k->below;
+	return 0;
+}
+
 /* The call that begins with e, in *ret. */
 static int begin_call(struct uni_call_picker *p, const struct uni_call_event *e,
 	const struct uni_calls *calls, const struct uni_call_event *args, struct frame *ret)
 {
-	const struct known *k = known_of(p, e->func);
 	const struct frame *caller = frames_to(p, e->thread, e->depth);
+	const struct known *k;
+	uint32_t within;
 
-	if (k == NULL || caller == NULL)
+	if (caller == NULL)
 		return -UNI_ENOMEM;
 	caller += e->depth;
+	if (names_of_callers(p, caller, e, &within) != 0)
+		return -UNI_ENOMEM;
+	k = known_of(p, e->func);
+	if (k == NULL)
+		return -UNI_ENOMEM;
 	*ret = (struct frame){
 		.levels = caller->levels == ALL ? ALL : caller->levels - (caller->levels != 0),
-		.within = caller->within | k->below,
+		.within = within | k->below,
 		.hidden = caller->hidden || caller->levels == 0 ||
-			  !rules_allow(p, k, caller, e, calls, args)
+			  !rules_allow(p, k, within, e, calls, args)
 	};
 	for (size_t i = 0; i < p->nr; i++) {
 		if ((k->own >> i & 1) != 0 && p->rule[i].depth != 0)

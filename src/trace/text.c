@@ -329,6 +329,18 @@ static void keep_values(struct uni_trace_text *t, struct line *l, const struct u
 	t->opts.args(t->opts.args_ctx, e, l->args, ARGS_MAX);
 }
 
+/* A call's caller, if no open call shows it. */
+static void put_caller(struct uni_trace_text *t, uint32_t caller)
+{
+	const struct name *n = name_of(t, caller);
+	char *p = t->block + t->fill - 1; /* the line's end */
+
+	p = COPY(p, " /* <-");
+	p = put_name(p, n);
+	p = COPY(p, " */\n");
+	t->fill = (size_t)(p - t->block);
+}
+
 /* An event that is no plain call. */
 static void put_other(struct uni_trace_text *t, struct line *l, const struct uni_call_event *e)
 {
@@ -337,6 +349,8 @@ static void put_other(struct uni_trace_text *t, struct line *l, const struct uni
 	case UNI_CALL_ENTRY:
 		tell_waiting(t, l);
 		put_call(t, l, e->func, uni_min(e->depth, UNI_CALLS_DEPTH_MAX), false, 0, true);
+		if (e->type == UNI_CALL_ENTRY && e->caller != UNI_FUNC_NONE)
+			put_caller(t, e->caller);
 		break;
 	case UNI_CALL_SWITCH:
 		tell_waiting(t, l);

@@ -14,7 +14,7 @@
 struct node {
 	uint32_t func, parent;
 	uint32_t last_func, last_child; /* the child that was called last */
-	uint64_t calls, total, self;
+	uint64_t calls, made, total, self;
 };
 
 struct tree {
@@ -111,12 +111,17 @@ static inline void tree_leaf(struct uni_walk *w, struct uni_walk_cpu *c, struct 
 	uint32_t func, uint64_t time, enum uni_call_type type)
 {
 	struct tree *s = (struct tree *)w;
-	uint32_t node = child_of(s, top->node, func);
+	uint32_t parent = top->node, node;
 
 	(void)time;
 	(void)type;
-	if (!c->muted)
-		s->node.v[node].calls++;
+	if (w->caller != UNI_FUNC_NONE)
+		parent = child_of(s, parent, w->caller);
+	node = child_of(s, parent, func);
+	if (c->muted)
+		return;
+	s->node.v[node].calls++;
+	s->node.v[parent].made += w->caller != UNI_FUNC_NONE;
 }
 
 static void tree_span(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, size_t max);
@@ -157,7 +162,8 @@ static int tree_walk(struct tree *s)
 		rc = uni_walk_all(w, w->from - 1);
 		uni_walk_restart(w, w->from);
 		for (size_t i = 0; i < s->node.nr; i++)
-			s->node.v[i].calls = s->node.v[i].total = s->node.v[i].self = 0;
+			s->node.v[i].calls = s->node.v[i].made = s->node.v[i].total =
+				s->node.v[i].self = 0;
 		w->stats = (struct uni_calls_stats){ 0 };
 	}
 	if (rc == 0)
@@ -191,6 +197,7 @@ static int tree_give(const struct tree *s, struct uni_call_tree *ret)
 		ret->node.v[ret->node.nr++] = (struct uni_call_node){ .func = n->func,
 			.parent = n->parent,
 			.calls = n->calls,
+			.made = n->made,
 			.total = n->total,
 			.self = n->self };
 	}

@@ -18,6 +18,9 @@ struct uni_call_node {
 	uint32_t func, parent;
 	uint32_t child, next; /* first child, next sibling; 0: none */
 	uint64_t calls;
+	/* Calls that it made, if only their records know of it (mode callers). Its own are below
+	 * its callers, if it is traced. Else 0. */
+	uint64_t made;
 	uint64_t total, self; /* ns, as struct uni_func_stats has them */
 };
 

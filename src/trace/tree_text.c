@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/vec.h"
@@ -38,9 +39,9 @@ static int push_children(const struct uni_call_tree *t, uint32_t node, uint32_t 
 	for (uint32_t i = t->node.v[node].child; i != 0; i = t->node.v[i].next) {
 		const struct uni_call_node *n = &t->node.v[i];
 
-		if (n->calls == 0 || (double)n->total < least)
+		if (n->calls + n->made == 0 || (double)n->total < least)
 			continue;
-		if (!uni_vec_push(todo, ((struct item){ n->total, n->calls, i, depth })))
+		if (!uni_vec_push(todo, ((struct item){ n->total, n->calls + n->made, i, depth })))
 			return -UNI_ENOMEM;
 	}
 	if (todo->nr > from)
@@ -58,11 +59,13 @@ static void put_node(const struct uni_call_tree *t, struct uni_funcs *funcs, con
 	bool callers, struct uni_sink *out)
 {
 	const struct uni_call_node *n = &t->node.v[it->node];
-	char total[UNI_SPAN_MAX], self[UNI_SPAN_MAX];
+	char calls[24] = "-", total[UNI_SPAN_MAX], self[UNI_SPAN_MAX];
 
 	uni_trace_span(total, n->total);
 	uni_trace_span(self, n->self);
-	uni_sink_printf(out, "%12" PRIu64 " %10s %10s  ", n->calls, total, callers ? "-" : self);
+	if (n->calls != 0)
+		(void)snprintf(calls, sizeof(calls), "%" PRIu64, n->calls);
+	uni_sink_printf(out, "%12s %10s %10s  ", calls, total, callers ? "-" : self);
 	if (it->depth > INDENT_MAX)
 		uni_sink_printf(out, "[%" PRIu32 " deep] ", it->depth);
 	for (uint32_t i = 1; i < it->depth && it->depth <= INDENT_MAX; i++)

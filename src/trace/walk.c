@@ -217,14 +217,32 @@ static void push_walked_call(
 	w->ops->enter(w, c, f);
 }
 
+/* The caller that the last word of a call in function mode has. */
+static uint32_t caller_of(struct uni_walk *w, uint64_t word)
+{
+	uint32_t at = UNI_TRACE_CALLER(word), func;
+	struct uni_walk_slot *s = &w->callers[at * 2654435761u % UNI_WALK_CALLERS];
+
+	if (at == 0 || s->payload == at)
+		return at == 0 ? UNI_FUNC_NONE : s->func;
+	if (uni_funcs_within(w->funcs, w->in->info.text_window | at, &func) == -UNI_ENOMEM)
+		w->failed = -UNI_ENOMEM;
+	else
+		*s = (struct uni_walk_slot){ at, func };
+	return func;
+}
+
 /*
  * An entry in function mode: no exit will come. If calls of its thread are open, the mode was
  * another one when they were made: of their exits nothing is known any more.
  */
-static void push_call(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t func, uint64_t time)
+static void push_call(
+	struct uni_walk *w, struct uni_walk_cpu *c, uint32_t func, uint32_t caller, uint64_t time)
 {
 	uni_walk_cut(w, c, 1, time, UNI_CALL_CUT);
+	w->caller = caller;
 	w->ops->leaf(w, c, &w->thread[c->thread].frame[0], func, time, UNI_CALL_ENTRY);
+	w->caller = UNI_FUNC_NONE;
 }
 
 /* Arguments of a call, or its return value, are reported just before it. */
@@ -240,7 +258,7 @@ static void entry_with_args(struct uni_walk *w, struct uni_walk_cpu *c,
 	if (w->ops->ext != NULL && (w->functions || only || uni_walk_grow(w, c)))
 		w->ops->ext(w, c, time, &args);
 	if (only)
-		push_call(w, c, func, time);
+		push_call(w, c, func, caller_of(w, rec->words[rec->nr - 1]), time);
 	else
 		push_walked_call(w, c, func, time);
 }
@@ -272,9 +290,13 @@ static bool take_extended(struct uni_walk *w, struct uni_walk_cpu *c,
 
 	if ((rec->cls == UNI_TRACE_CLASS_ENTRY || rec->cls == UNI_TRACE_CLASS_CALL) &&
 		rec->nr >= 1) {
+		uint32_t func = func_of_address(w, entered_function(w, rec));
+
 		uni_walk_count(w, c, 1);
-		(only ? push_call : push_walked_call)(
-			w, c, func_of_address(w, entered_function(w, rec)), time);
+		if (only)
+			push_call(w, c, func, caller_of(w, rec->words[0]), time);
+		else
+			push_walked_call(w, c, func, time);
 		if (uni_walk_is_stop(rec)) {
 			uni_walk_forget(w, c, time);
 			uni_walk_stop_comes(w, c, time);
@@ -343,7 +365,8 @@ bool uni_walk_other(struct uni_walk *w, struct uni_walk_cpu *c)
 		break;
 	case UNI_TRACE_KIND_CALL:
 		uni_walk_count(w, c, 1);
-		push_call(w, c, uni_walk_func_of(w, (uint32_t)(rec.value >> 4) & 0xfffffff), time);
+		push_call(w, c, uni_walk_func_of(w, (uint32_t)(rec.value >> 4) & 0xfffffff),
+			UNI_FUNC_NONE, time);
 		break;
 	case UNI_TRACE_KIND_EXT:
 		return !take_extended(w, c, &rec, time);

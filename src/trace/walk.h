@@ -22,6 +22,7 @@
 #define UNI_WALK_NEVER	    UINT64_MAX
 #define UNI_WALK_CACHE_BITS 14
 #define UNI_WALK_CACHE	    (1u << UNI_WALK_CACHE_BITS)
+#define UNI_WALK_CALLERS    1024
 #define UNI_WALK_PLACES	    4096
 #define UNI_WALK_PLACED	    16
 
@@ -84,6 +85,7 @@ struct uni_walk {
 	uint32_t nr_thread_slots;
 	uint16_t entries, exits, leaves, calls; /* masks of ids */
 	bool functions;	 /* entries have no exits, though they do not say so (KIND_CALL) */
+	uint32_t caller; /* while `leaf` is told of an ENTRY: its caller, if its record has it */
 	bool park;	 /* spans stop at switch records */
 	uint64_t losses; /* times that events were lost */
 	uint64_t gaps;	 /* the last that any CPU reported; 0: none did */
@@ -104,6 +106,7 @@ struct uni_walk {
 	/* By function: below 0, its calls return at other places than those beside them. */
 	int8_t places[UNI_WALK_PLACES];
 	struct uni_walk_slot cache[UNI_WALK_CACHE];
+	struct uni_walk_slot callers[UNI_WALK_CALLERS]; /* by the caller's word, 0: free */
 };
 
 /* A flag of leave, besides enum uni_call_flags: the call is cut, but ran until then as far as its

@@ -80,6 +80,15 @@ static void take_other(struct uni_walk *w, const struct uni_walk_calls *s, struc
 		run_thread(w, c, e->next, e->tsc);
 }
 
+static void take_leaf(struct uni_walk *w, struct uni_walk_cpu *c, const struct uni_call_event *e)
+{
+	const struct uni_walk_thread *t = &w->thread[c->thread];
+
+	w->caller = e->type == UNI_CALL_ENTRY && t->nr == 1 ? e->caller : UNI_FUNC_NONE;
+	w->ops->leaf(w, c, &t->frame[t->nr - 1], e->func, e->tsc, (enum uni_call_type)e->type);
+	w->caller = UNI_FUNC_NONE;
+}
+
 static void take_event(
 	struct uni_walk *w, const struct uni_walk_calls *s, const struct uni_call_event *e)
 {
@@ -98,8 +107,7 @@ static void take_event(
 	else if (e->type == UNI_CALL_LEAVE)
 		leave_call(w, c, e);
 	else if (e->type == UNI_CALL_LEAF || e->type == UNI_CALL_ENTRY)
-		w->ops->leaf(w, c, &w->thread[c->thread].frame[w->thread[c->thread].nr - 1],
-			e->func, e->tsc, (enum uni_call_type)e->type);
+		take_leaf(w, c, e);
 }
 
 static int take_events(struct uni_walk *w, const struct uni_walk_calls *s,

@@ -82,6 +82,8 @@ static uint64_t entry_hook(const struct plan *p, const struct uni_site_function 
 	}
 	if (uni_trace_wants_match(c->args, c->nr_args, f->name))
 		return p->has_text ? h->entry_text : h->entry_args;
+	if (c->mode == UNI_TRACE_CALLERS)
+		return h->entry_caller;
 	if (c->max_depth == 0 && p->g->info->kinds[f->low & 15] == UNI_TRACE_KIND_ENTRY)
 		return c->mode == UNI_TRACE_FUNCTION && h->entry_only != 0 ? h->entry_only
 									   : h->entry;
@@ -94,7 +96,7 @@ static uint64_t exit_hook(const struct plan *p, const struct uni_site_function *
 	const struct uni_trace_hooks *h = &p->g->hooks;
 	const struct uni_trace_choice *c = p->choice;
 
-	if (c->mode == UNI_TRACE_FUNCTION)
+	if (UNI_TRACE_ENTRIES_ONLY(c->mode))
 		return 0;
 	if (uni_trace_wants_match(c->args, c->nr_args, f->name))
 		return h->exit_value;

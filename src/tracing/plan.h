@@ -37,7 +37,7 @@ struct uni_trace_choice {
 	size_t nr_args;
 	const struct uni_trace_trigger *trigger;
 	size_t nr_triggers;
-	uint32_t mode;	    /* UNI_TRACE_GRAPH, UNI_TRACE_LITE, UNI_TRACE_FUNCTION */
+	uint32_t mode;	    /* UNI_TRACE_GRAPH, _LITE, _FUNCTION, _CALLERS */
 	uint64_t min_ns;    /* shorter calls are dropped; 0: none */
 	uint32_t max_depth; /* deeper calls are dropped; 0: none */
 	bool pieces;	    /* also functions whose start is several instructions while off */

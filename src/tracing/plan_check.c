@@ -7,11 +7,11 @@
 
 int uni_trace_choice_check(const struct uni_trace_choice *c, struct uni_err *err)
 {
-	if (c->mode == UNI_TRACE_FUNCTION && (c->max_depth != 0 || c->min_ns != 0))
+	if (UNI_TRACE_ENTRIES_ONLY(c->mode) && (c->max_depth != 0 || c->min_ns != 0))
 		return uni_err_set(err, UNI_EUSAGE,
-			"%s needs the ends of calls, and --mode function records none: graph and "
-			"lite do",
-			c->max_depth != 0 ? "--depth" : "--min-duration");
+			"%s needs the ends of calls, and --mode %s records none: graph and lite do",
+			c->max_depth != 0 ? "--depth" : "--min-duration",
+			c->mode == UNI_TRACE_CALLERS ? "callers" : "function");
 	return 0;
 }
 
@@ -26,10 +26,14 @@ static int check_hooks(
 		return -err->code;
 	if (h->entry == 0 || h->entry_any == 0 || (c->nr_args != 0 && h->entry_args == 0) ||
 		(c->nr_triggers != 0 && (h->entry_start == 0 || h->entry_freeze == 0)) ||
-		(c->mode != UNI_TRACE_FUNCTION &&
+		(!UNI_TRACE_ENTRIES_ONLY(c->mode) &&
 			(h->exit == 0 || h->exit_lite == 0 || h->exit_min == 0)))
 		return uni_err_set(
 			err, UNI_ENOTSUP, "the tracer in this guest has no hook for what is asked");
+	if (c->mode == UNI_TRACE_CALLERS && h->entry_caller == 0)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"the tracer in this guest tells no callers: build it with a newer one "
+			"(" UNI_GUEST_README "), or use --mode graph");
 	if (g->info->text_rules == 0 && uni_trace_wants_text(c->args, c->nr_args))
 		return uni_err_set(err, UNI_ENOTSUP,
 			"the tracer in this guest copies no text: it was not given "

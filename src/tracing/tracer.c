@@ -97,6 +97,14 @@ int uni_tracer_control(struct uni_tracer *t, struct uni_trace_control *ret)
 		t->mem, t->head + offsetof(struct uni_trace_head, control), ret, sizeof(*ret));
 }
 
+bool uni_tracer_tells_callers(struct uni_tracer *t)
+{
+	struct uni_trace_hooks hooks;
+
+	return uni_tmem_read(t->mem, uni_ring_info(t->ring)->hooks, &hooks, sizeof(hooks)) == 0 &&
+	       hooks.entry_caller != 0;
+}
+
 /* Has it code for which the compiler wrote the calls of the tracer (guest/README.md)? */
 static bool calls_itself(const struct uni_image *img)
 {

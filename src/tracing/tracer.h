@@ -31,6 +31,8 @@ struct uni_ring *uni_tracer_ring(struct uni_tracer *t);
 const struct uni_ring_source *uni_tracer_source(const struct uni_tracer *t, uint64_t *head_ret);
 /* Reads the guest's control line. Returns 0 or -UNI_E*. */
 int uni_tracer_control(struct uni_tracer *t, struct uni_trace_control *ret);
+/* Can it record the callers of calls (UNI_TRACE_CALLERS)? */
+bool uni_tracer_tells_callers(struct uni_tracer *t);
 
 struct uni_trace_done {
 	uint32_t nr_functions, nr_sites; /* traced now */

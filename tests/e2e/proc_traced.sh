@@ -195,7 +195,7 @@ check 'its calls are traced' calls
 check 'few of them are there at once' few
 for way in instrument fentry; do
 	[ $way$all = instrument ] || check "functions that call the tracer by themselves ($way) are switched" by_itself procself-$way
-	for mode in graph lite function; do
+	for mode in graph lite function callers; do
 		check "each of their calls ($way, $mode)" all_by_itself procself-$way $mode
 	done
 done

@@ -20,6 +20,10 @@ elf=$BUILD/lab/trace/trace-calls1-gcc-fp.elf
 [ -e "$elf" ] || absent 'no lab guest to trace: gcc here does not know -mfunction-return'
 cd "$T" || exit 1
 server=
+# They are not traced.
+true_callers() {
+	get trace >trace && grep -Eq ': lab_printf <-(function|phase)_[123]$' trace && ! grep -q LOST trace
+}
 stop_server() {
 	[ -z "$server" ] || kill -INT "$server" 2>/dev/null
 	[ -z "$server" ] || wait "$server"
@@ -198,6 +202,8 @@ for accel in $(by_default kvm "$accels"); do
 	check "$accel: and for uftrace: calls are equal" totals
 	check "$accel: it serves again" start_server --on --filter 'lab_*'
 	check "$accel: the chosen functions, at once" wait_for 60 has_calls
+	check "$accel: the tracer function, of these" code 200 -X PUT -d function "$base/current_tracer"
+	check "$accel: callers that are not among them" wait_for 60 true_callers
 	end_guest
 	ends() { wait_for 60 sh -c '! kill -0 $1' sh "$server" && ! wait "$server" && tail -n 1 serve.err; }
 	check "$accel: it ends with the guest" ends

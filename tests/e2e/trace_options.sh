@@ -75,6 +75,21 @@ no_ends() {
 	done
 }
 
+# Also those that are not traced.
+callers() {
+	trace --filter traced_leaf --filter traced_callback --filter traced_odd --filter traced_fib --mode callers || return 1
+	timeout 60 "$U" trace graph "$T/s.uniscope" --json --min 0 >"$T/graph" && python3 -c 'import json, sys
+got, caller = {}, None
+for n in json.load(open(sys.argv[1]))["tree"]:
+    name = n["function"].removeprefix("traced_")
+    caller = name if n["depth"] == 1 else caller
+    if n["depth"] == 2:
+        got[caller, name] = n["calls"]
+print(got)
+sys.exit(got != {("callback", "leaf"): 20, ("odd", "leaf"): 10, ("visit", "callback"): 20, ("visit", "odd"): 10,
+                 ("round", "fib"): 5, ("fib", "fib"): 200})' "$T/graph"
+}
+
 deep_calls() {
 	trace --filter 'traced_*' --depth 2 && judge 'lost == 0 and c == {"traced_round": 5,
  "traced_visit": 10, "traced_fib": 5, "traced_sum": 5, "traced_none": 5}'
@@ -349,6 +364,7 @@ for accel in $accels; do
 	in_all check "$accel: calls with a condition alone" conditions
 	check "$accel: short calls vanish" short_calls
 	check "$accel: no depth or duration where calls have no end" no_ends
+	check "$accel: callers without their tracing" callers
 	check "$accel: deep calls vanish" deep_calls
 	in_all check "$accel: a function starts it" starts
 	in_all check "$accel: a function stops it" stops

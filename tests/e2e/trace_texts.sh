@@ -171,6 +171,33 @@ below() { # uftrace has no such option: its tree shows the lines in rules_long's
 	ours 'rules_leaf:below=rules_long' >"$T/a"
 	[ "$(grep -c rules_leaf "$T/a")" -eq "$(theirs -F rules_long | grep -c rules_leaf)" ] && grep -q rules_leaf "$T/a"
 }
+# Pairs of caller and callee, with their number: of uftrace's tree; main and one_round are not in it.
+their_pairs() {
+	theirs | awk '/^ *}/ { n--; next } { f = $1; sub(/[(].*/, "", f); print n ? at[n] : "-", f } /{ *$/ { at[++n] = f }' |
+		sort | uniq -c
+}
+# No caller is traced: where each call of these came from is in its record.
+callers() { # FUNCTION...
+	these=$(printf '|%s' "$@")
+	for f; do set -- "$@" --filter "$f"; shift; done
+	record --mode callers "$@" && "$U" trace replay -f function "$T/s.uniscope" |
+		sed -n 's/.*: \(rules_[a-z]*\) <-\([a-z_]*\)$/\2 \1/p' | sed 's/^main /- /' | sort | uniq -c >"$T/a"
+	their_pairs | grep -E " (${these#|})\$" >"$T/b"
+	equal "$T/a" "$T/b"
+}
+callers_of_all() {
+	record --mode callers --args 'rules_*' && "$U" trace replay "$T/s.uniscope" |
+		sed -n 's/.*|  \(rules_[a-z]*\)(.*); .* <-\([a-z_]*\) \*.$/\2 \1/p' | sed 's/^main /- /' | sort | uniq -c >"$T/a"
+	their_pairs >"$T/b"
+	equal "$T/a" "$T/b" && grep -qF 'rules_work(size=-400, path=0x' "$T/replay" || { tail -3 "$T/replay"; return 1; }
+	# Calls of a caller, and a tree of what is known.
+	"$U" trace replay "$T/s.uniscope" --rule 'rules_leaf:below=rules_long' >"$T/below" &&
+		[ "$(grep -c rules_leaf "$T/below")" -eq "$(grep -c 'rules_leaf.*<-rules_long' "$T/replay")" ] &&
+		"$U" trace graph "$T/s.uniscope" | sed -n 's/^ *\([0-9-]*\) *0 ns *0 ns  /\1 /p' >"$T/tree" &&
+		"$U" export -f folded --calls "$T/s.uniscope" -o "$T/folded" &&
+		awk '/^-/ { by = $2 } /^[0-9]/ { print by ";" $2, $1 }' "$T/tree" | sort >"$T/a" &&
+		sort "$T/folded" >"$T/b" && equal "$T/a" "$T/b"
+}
 not_known() {
 	"$U" trace replay "$T/rules.uniscope" --rule 'rules_work(frob=1)' >"$T/log2" 2>&1
 	[ $? -eq 0 ] && grep -q '^# tracer' "$T/log2" && grep -q '24 calls were left out because an argument' "$T/log2" &&
@@ -200,6 +227,9 @@ check "rules: texts" condition 'rules_work(path~/etc/*)' '$2 ~ "^/etc/"'
 check "rules: text and number" condition 'rules_work(path!~/etc/*, size<=200)' '$2 !~ "^/etc/" && $1 <= 200'
 check "rules: below a function" below
 check "rules: an argument that was not recorded" not_known
+check "callers: of one function, as in uftrace's tree" callers rules_leaf
+check "callers: of two" callers rules_short rules_long
+check "callers: of all, with arguments; in all outputs" callers_of_all
 check "recorded: arguments above a number, as uftrace printed them" recorded '$1 > 1000' 'size>1000'
 check "recorded: below 0" recorded '$1 < 0' 'size<0'
 check "recorded: two conditions" recorded '$1 >= 0 && $1 != 200' 'size>=0' 'size!=200'

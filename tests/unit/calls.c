@@ -217,6 +217,26 @@ static void modes_change(void **state)
 	make_deinit(&m);
 }
 
+/* A caller is where the call was made, in a function of that name; above 4 it is one. */
+static void callers_in_records(void **state)
+{
+	const uint64_t from_b[1] = { A | (uint64_t)(uint32_t)(B + 6) << 32 }, none[1] = { A },
+		       args[7] = { 1, 2, 3, 4, 5, 6, D | (uint64_t)(uint32_t)(C + 2) << 32 },
+		       stops[1] = { D | (uint64_t)UNI_TRACE_STOPS << 32 };
+	struct make m;
+
+	(void)state;
+	make_init(&m, 1, 0);
+	m.in.info.kinds[UNI_TRACE_CALL] = UNI_TRACE_KIND_CALL;
+	make_ext(&m, 0, 100, UNI_TRACE_CLASS_CALL, from_b, 1);
+	make_ext(&m, 0, 110, UNI_TRACE_CLASS_CALL, none, 1);
+	make_ext(&m, 0, 120, UNI_TRACE_CLASS_CALL_ARGS, args, 7);
+	make_record(&m, 0, 130, B | UNI_TRACE_CALL);
+	make_ext(&m, 0, 140, UNI_TRACE_CLASS_CALL, stops, 1);
+	expect(&m, NULL, "A'<B A' x3:16384 D'<C B' D' ");
+	make_deinit(&m);
+}
+
 /* The recording began long before anything was recorded: what is first tells the whole time. */
 static void begins_late(void **state)
 {
@@ -521,6 +541,7 @@ int main(void)
 		cmocka_unit_test(damage_is_passed_over),
 		cmocka_unit_test(calls_only),
 		cmocka_unit_test(modes_change),
+		cmocka_unit_test(callers_in_records),
 		cmocka_unit_test(begins_late),
 		cmocka_unit_test(extended_records),
 		cmocka_unit_test(arguments_and_values),

@@ -62,6 +62,8 @@ static inline char *tell(const struct uni_trace_input *in, const struct uni_call
 					(long long)e->duration, (long long)e->self);
 			else if (e->type == UNI_CALL_LEAF)
 				uni_strbuf_addf(&out, "%c. ", f);
+			else if (e->type == UNI_CALL_ENTRY && e->caller != UNI_FUNC_NONE)
+				uni_strbuf_addf(&out, "%c'<%c ", f, letter(funcs, e->caller));
 			else if (e->type == UNI_CALL_ENTRY)
 				uni_strbuf_addf(&out, "%c' ", f);
 			else if (e->type == UNI_CALL_RETURN)

@@ -15,6 +15,7 @@
 
 void uni_trace_entry(void);
 void uni_trace_entry_only(void);
+void uni_trace_entry_caller(void);
 void uni_trace_entry_any(void);
 void uni_trace_entry_args(void);
 void uni_trace_entry_start(void);

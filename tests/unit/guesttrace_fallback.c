@@ -29,6 +29,32 @@ static struct seen whole(uint64_t lost)
 	return seen;
 }
 
+/* Calls that a function made, which has less than 512 bytes; 0: whose caller is not told. */
+static int count_within(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t content)
+{
+	struct uni_trace_cursor c = uni_trace_records(info, s, content);
+	struct uni_trace_record rec;
+	uint64_t *of = arg;
+
+	while (uni_trace_next(&c, &rec)) {
+		if (rec.kind == UNI_TRACE_KIND_EXT && rec.cls == UNI_TRACE_CLASS_CALL)
+			of[1] += of[0] != 0
+					 ? UNI_TRACE_CALLER(rec.words[0]) - (uint32_t)of[0] < 0x200
+					 : UNI_TRACE_CALLER(rec.words[0]) == 0;
+	}
+	return 0;
+}
+
+static uint64_t callers_within(uintptr_t function)
+{
+	uint64_t of[2] = { function, 0 };
+	struct uni_ring *r = open_ring();
+
+	assert_int_equal(uni_ring_drain(r, 0, count_within, of), 0);
+	uni_ring_close(r);
+	return of[1];
+}
+
 /* --- -finstrument-functions ------------------------------------------------------------------- */
 
 static void instrumented(void **state)
@@ -68,6 +94,15 @@ static void instrumented_in_other_modes(void **state)
 	seen = whole(0);
 	assert_int_equal(seen.calls, instrument_calls);
 	assert_int_equal(seen.entries + seen.exits, 0);
+	trace_end(&m);
+
+	m = start();
+	instrument_calls = 0;
+	uni_trace_set_mode(UNI_TRACE_CALLERS);
+	instrument_fib(15);
+	seen = whole(0);
+	assert_int_equal(seen.calls, instrument_calls);
+	assert_int_equal(callers_within((uintptr_t)instrument_fib), instrument_calls - 1);
 	trace_end(&m);
 
 	m = start();
@@ -120,6 +155,24 @@ static void mcount_returns(void **state)
 	returns_are_hooked(mcount_fib, &mcount_calls);
 }
 
+/* No return address is hooked. That of mcount's caller is not where the others are: it is not
+ * told. */
+static void callers_without_returns(void **state)
+{
+	struct ring_memory m = start();
+
+	assert_int_equal(uni_trace_return_table(table, sizeof(table)), 0);
+	uni_trace_set_mode(UNI_TRACE_CALLERS);
+	fentry_calls = mcount_calls = 0;
+	assert_int_equal(fentry_fib(15), 610);
+	assert_int_equal(whole(0).calls, fentry_calls);
+	assert_int_equal(callers_within((uintptr_t)fentry_fib), fentry_calls - 1);
+	assert_int_equal(mcount_fib(15), 610);
+	assert_int_equal(whole(0).calls, fentry_calls + mcount_calls);
+	assert_int_equal(callers_within(0), mcount_calls);
+	trace_end(&m);
+}
+
 /* The next call at that place takes over the entry that longjmp leaves in the table. */
 static void jumps_out_of_calls(void **state)
 {
@@ -166,6 +219,7 @@ int main(void)
 		cmocka_unit_test(instrumented_in_other_modes),
 		cmocka_unit_test(fentry_returns),
 		cmocka_unit_test(mcount_returns),
+		cmocka_unit_test(callers_without_returns),
 		cmocka_unit_test(jumps_out_of_calls),
 		cmocka_unit_test(full_table),
 	};

@@ -30,12 +30,13 @@ static struct seen whole(void)
 static void nothing_while_off(void **state)
 {
 	void (*const entries[])(void) = { uni_trace_entry, uni_trace_entry_any,
-		uni_trace_entry_args, uni_trace_entry_stop, uni_trace_entry_freeze };
+		uni_trace_entry_args, uni_trace_entry_stop, uni_trace_entry_freeze,
+		uni_trace_entry_caller };
 	void (*const exits[])(void) = { uni_trace_exit, uni_trace_exit_lite, uni_trace_exit_min,
-		uni_trace_exit_any, uni_trace_exit_value };
+		uni_trace_exit_any, uni_trace_exit_value, uni_trace_exit };
 	struct seen seen;
 
-	for (unsigned i = 0; i < 5; i++) {
+	for (unsigned i = 0; i < 6; i++) {
 		struct ring_memory m = start(entries[i], exits[i]);
 
 		uni_trace_enable(0);
@@ -334,11 +335,12 @@ static void thawed_much_later(void **state)
 static void nothing_without_a_cpu(void **state)
 {
 	void (*const entries[])(void) = { uni_trace_entry, uni_trace_entry_any,
-		uni_trace_entry_args, uni_trace_entry_start, uni_trace_entry_freeze };
+		uni_trace_entry_args, uni_trace_entry_start, uni_trace_entry_freeze,
+		uni_trace_entry_caller };
 	void (*const exits[])(void) = { uni_trace_exit, uni_trace_exit_lite, uni_trace_exit_min,
 		uni_trace_exit_any, uni_trace_exit_value };
 
-	for (unsigned i = 0; i < 25; i++) {
+	for (unsigned i = 0; i < 30; i++) {
 		struct ring_memory m = start(entries[i / 5], exits[i % 5]);
 
 		uni_trace_set_max_depth(i % 2 ? 3 : 0);

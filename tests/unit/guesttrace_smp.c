@@ -153,8 +153,10 @@ static void exact(
 	for (unsigned i = 0; i < NR; i++) {
 		struct uni_ring_stats stats;
 		struct seen seen = drain(i, &stats);
-		uint64_t events = seen.entries + seen.exits + seen.leaves * 2;
+		uint64_t events;
 
+		seen.entries += seen.calls;
+		events = seen.entries + seen.exits + seen.leaves * 2;
 		if (mode == UNI_TRACE_STOP)
 			assert_int_equal(stats.lapped, 0);
 		if (exit == work_skip_exit)
@@ -186,6 +188,12 @@ static void both_lite(void **state)
 static void both_entries(void **state)
 {
 	exact(uni_trace_entry_any, work_skip_exit, UNI_TRACE_STOP, 512);
+}
+
+static void both_with_callers(void **state)
+{
+	exact(uni_trace_entry_caller, work_skip_exit, UNI_TRACE_STOP, 1024);
+	exact(uni_trace_entry_caller, work_skip_exit, UNI_TRACE_STOP, SMALL);
 }
 
 static void both_by_the_control(void **state)
@@ -244,7 +252,7 @@ static void overwritten(void (*entry)(void), void (*exit)(void))
 		assert_int_equal(t[i].extra, now.extra);
 		assert_true(t[i].lost > 0 && t[i].lost < t[i].lost_words);
 		assert_int_equal(t[i].seen.records - t[i].seen.syncs + t[i].lost + cpus[i].lost,
-			o[i].calls * 2);
+			o[i].calls * (exit == work_skip_exit ? 1 : 2));
 		print_message("CPU %u: %llu records, %llu of %llu words overwritten\n", i,
 			(unsigned long long)t[i].seen.records, (unsigned long long)t[i].lost,
 			(unsigned long long)t[i].lost_words);
@@ -257,6 +265,11 @@ static void overwritten_arguments(void **state)
 {
 	overwritten(uni_trace_entry_args, uni_trace_exit_value);
 	overwritten(uni_trace_entry_args, uni_trace_exit);
+}
+
+static void overwritten_callers(void **state)
+{
+	overwritten(uni_trace_entry_caller, work_skip_exit);
 }
 
 /* Entries of two words that are taken back are not counted any more. */
@@ -451,10 +464,12 @@ int main(int argc, char **argv)
 		cmocka_unit_test(both_in_full),
 		cmocka_unit_test(both_lite),
 		cmocka_unit_test(both_entries),
+		cmocka_unit_test(both_with_callers),
 		cmocka_unit_test(both_by_the_control),
 		cmocka_unit_test(both_with_arguments),
 		cmocka_unit_test(both_full_rings),
 		cmocka_unit_test(overwritten_arguments),
+		cmocka_unit_test(overwritten_callers),
 		cmocka_unit_test(taken_back),
 		cmocka_unit_test(knobs_turn_meanwhile),
 		cmocka_unit_test(frozen_from_elsewhere),
