@@ -385,7 +385,7 @@ static void test_kinds(void **state)
 	static const uint8_t nop[5] = { 0x0f, 0x1f, 0x44, 0, 0 },
 			     ret[5] = { 0xc3, 0xcc, 0xcc, 0xcc, 0xcc };
 	uint64_t va = (uint64_t)text + 16, written;
-	uint8_t site[8][5];
+	uint8_t site[9][5];
 	struct uni_target *t;
 
 	guest_start(NULL, true);
@@ -393,15 +393,16 @@ static void test_kinds(void **state)
 	memcpy(site[0], nop, 5);
 	call_hook(site[1], 0xe8, va, hooks()->entry_any);
 	call_hook(site[2], 0xe8, va, hooks()->entry_only);
-	memcpy(site[3], ret, 5);
-	call_hook(site[4], 0xe9, va, hooks()->exit_any);
-	call_hook(site[5], 0xe9, va, hooks()->plain_exit);
+	call_hook(site[3], 0xe8, va, hooks()->entry_caller);
+	memcpy(site[4], ret, 5);
+	call_hook(site[5], 0xe9, va, hooks()->exit_any);
+	call_hook(site[6], 0xe9, va, hooks()->plain_exit);
 	/* Never: */
-	call_hook(site[6], 0xe9, va, hooks()->entry);
-	call_hook(site[7], 0xe8, va, hooks()->exit);
-	for (unsigned from = 0; from < 8; from++) {
-		for (unsigned to = 0; to < 8; to++) {
-			bool good = from < 6 && to < 6 && (from < 3) == (to < 3);
+	call_hook(site[7], 0xe9, va, hooks()->entry);
+	call_hook(site[8], 0xe8, va, hooks()->exit);
+	for (unsigned from = 0; from < 9; from++) {
+		for (unsigned to = 0; to < 9; to++) {
+			bool good = from < 7 && to < 7 && (from < 4) == (to < 4);
 			int rc;
 
 			memcpy(text + 16, site[from], 5);
@@ -420,7 +421,7 @@ static void test_kinds(void **state)
 		memcpy(text + 16, nop, 5);
 		assert_int_equal(patch(t, va, 5, nop, site[1], &written), i < 2 ? 0 : -UNI_EFAULT);
 		memcpy(text + 16, ret, 5);
-		assert_int_equal(patch(t, va, 5, ret, site[4], &written), 0);
+		assert_int_equal(patch(t, va, 5, ret, site[5], &written), 0);
 	}
 	guest.config.entries = NULL;
 	uni_target_detach(t);
