@@ -2,6 +2,7 @@
 #include "app/attach.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/door.h"
 #include "base/io.h"
 #include "base/text.h"
 #include "app/images.h"
@@ -36,7 +38,8 @@ static bool is_closed_to_us(int pid)
 	char link[48], path[16];
 
 	(void)snprintf(link, sizeof(link), "/proc/%d/exe", pid);
-	return pid > 0 && readlink(link, path, sizeof(path)) < 0 && errno == EACCES;
+	return pid > 0 && uni_door_readlinkat(AT_FDCWD, link, path, sizeof(path)) < 0 &&
+	       errno == EACCES;
 }
 
 int uni_guest_load_image(

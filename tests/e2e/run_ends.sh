@@ -401,6 +401,21 @@ recorded_dead() {
 	return $status
 }
 
+# A VMM without an image on its command line: to read more of it takes no right that root lacks.
+no_image() {
+	end_guest
+	rm -f g
+	qemu-system-x86_64 -M q35 -accel tcg -m 64 -nodefaults -display none -bios count.bin -name none$$ \
+		-gdb unix:g,server=on,wait=off >"$T/boot" 2>&1 &
+	guest=$!
+	wait_for 60 test -e g || return 1
+	"$U" record -d 1 -o no.uniscope none$$ >"$T/out" 2>&1
+	refused $? "$T/out" 2 'does not tell which image it runs: give the ELF with -e IMAGE'
+	status=$?
+	end_guest
+	return $status
+}
+
 mostly_elsewhere() { # ACCEL; which may find none at all, on a busy host
 	rm -rf few.uniscope
 	timeout 120 "$U" run -q -d 2 -F 199 --accel "$1" --append o -o few.uniscope ends.elf >"$T/out" 2>&1
@@ -476,6 +491,7 @@ fi
 for accel in $(by_default kvm "$accels"); do
 	check "a triple fault at once under $accel" at_once "$accel"
 done
+check 'no image to be seen' no_image
 check 'few samples' few tcg
 check '--exact, ended by the user in its firmware' ended_early --exact
 in_all check '--exact=calls, ended by the user in its firmware' ended_early --exact=calls
