@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "app/signals.h"
 
-#define NAP_NS (10 * UNI_NSEC_PER_MSEC)
+#define NAP_NS (100 * UNI_NSEC_PER_MSEC) /* a child that ends, or a signal, ends it early */
 
 struct answer {
 	int rc;
@@ -53,17 +53,23 @@ static int wait_for_work(const struct uni_apart *a, pid_t pid, int *status_ret)
 {
 	const struct timespec nap = uni_ns_timespec(NAP_NS);
 	pthread_rwlock_t gate = PTHREAD_RWLOCK_INITIALIZER; /* nothing is held */
+	sigset_t child, old;
 	bool told = false;
 	pid_t r;
 
+	/* Blocked, it is kept for sigtimedwait() if it comes before. */
+	(void)sigemptyset(&child);
+	(void)sigaddset(&child, SIGCHLD);
+	(void)pthread_sigmask(SIG_BLOCK, &child, &old);
 	while ((r = waitpid(pid, status_ret, WNOHANG)) == 0 || (r < 0 && errno == EINTR)) {
 		if (atomic_load(uni_signals_stop()) && !told)
 			told = kill(pid, SIGHUP) == 0;
 		uni_signals_suspend(&gate);
 		if (a->idle != NULL)
 			a->idle(a->ctx);
-		(void)nanosleep(&nap, NULL);
+		(void)sigtimedwait(&child, NULL, &nap);
 	}
+	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return r == pid && WIFEXITED(*status_ret) && WEXITSTATUS(*status_ret) == 0 ? 0 : -UNI_EIO;
 }
 
