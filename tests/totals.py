@@ -4,7 +4,7 @@
 
     totals.py check BUILD [NAME...]     are the built tests those in tests/names (or: these)?
     totals.py names BUILD               tests/names, as it has to be for what was built
-    totals.py targets BUILD             what ninja has to build for the tests that are not in suite all
+    totals.py targets BUILD             what ninja has to build by default, but for what only tests in suite all depend on
     totals.py targets BUILD -SUITE... [SUITE...]  what it has to build for all tests but those in the former that are in none of
                                         the latter
     totals.py targets BUILD SUITE...    what it has to build for the tests in these suites; suite objects: for the warnings of each file
@@ -208,16 +208,18 @@ def targets(build, suites, out=sys.stdout):
     known = json.loads((info / "intro-targets.json").read_text())
     without = {s[1:] for s in suites if s.startswith("-")}
     suites = set(suites) - {"-" + s for s in without}
-    wanted, unwanted = set(), set()
+    wanted, unwanted, only_all = set(), set(), set()
     for t in json.loads((info / "intro-tests.json").read_text()):
         its = {s.split(":")[-1] for s in t["suite"]}
         if not its & suites and its & without:
             unwanted.update(t["depends"])
         elif its & suites or without or not suites and "all" not in its:
             wanted.update(t["depends"])
+        elif not suites:
+            only_all.update(t["depends"])
     root = pathlib.Path(build).resolve()
     for t in known:
-        if t["id"] in wanted or (t["build_by_default"] and (without or not suites) and t["id"] not in unwanted):
+        if t["id"] in wanted or (t["build_by_default"] and (without or not suites) and t["id"] not in unwanted | only_all):
             for name in t["filename"]:
                 print(pathlib.Path(name).resolve().relative_to(root), file=out)
     if "objects" in suites:
