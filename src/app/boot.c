@@ -112,7 +112,7 @@ static bool may_ask(const struct uni_boot *b)
 
 /* Firmware for PVH and multiboot never enables paging. For a guest that does, attaching shows the
  * state. */
-static void look_at_cpu(struct uni_boot *b)
+static int look_at_cpu(struct uni_boot *b)
 {
 	struct uni_qmp_cpu now;
 	uint64_t svma;
@@ -121,7 +121,7 @@ static void look_at_cpu(struct uni_boot *b)
 	if (rc == -UNI_ENOTSUP)
 		b->ran = true; /* another architecture: no firmware unless asked for */
 	if (rc != 0)
-		return;
+		return rc;
 	if (b->has_cpu && now.key == b->cpu.key) {
 		b->nr_same++;
 	} else {
@@ -132,6 +132,7 @@ static void look_at_cpu(struct uni_boot *b)
 	b->has_cpu = true;
 	b->nr_astray = uni_boot_is_astray(b) ? b->nr_astray + 1 : 0;
 	b->ran = b->ran || now.paging || b->nr_segments == 0 || code_at(b, &now, &svma) != NULL;
+	return 0;
 }
 
 /* Nothing wakes it, or it goes round on the spot. */
@@ -144,14 +145,14 @@ static bool is_stuck(const struct uni_boot *b)
 }
 
 /* Its registers as one number, if no interrupt wakes any vCPU; else 0. The others may not have been
- * started. */
-static uint64_t key_if_halted(const struct uni_boot *b)
+ * started. first: vCPU 0 was looked at just now. */
+static uint64_t key_if_halted(const struct uni_boot *b, bool first)
 {
 	uint64_t key = 0;
 
 	for (uint32_t v = 0; v < UNI_VCPU_MAX; v++) {
-		struct uni_qmp_cpu c;
-		int rc = uni_qmp_cpu(b->q->qmp, v, &c);
+		struct uni_qmp_cpu c = b->cpu;
+		int rc = v == 0 && first ? 0 : uni_qmp_cpu(b->q->qmp, v, &c);
 
 		if (rc != 0)
 			return rc == -UNI_ENOTSUP ? key : 0; /* there is no such vCPU */
@@ -168,16 +169,15 @@ static enum uni_boot_end look_again(struct uni_boot *b)
 {
 	const bool tcg = strncmp(b->q->accel, "tcg", 3) == 0;
 	uint64_t now_ns = uni_now_ns(), cpu_ns, key = 0;
-	bool idle, halted;
+	bool idle, halted, first;
 
 	if (now_ns - b->look_ns < HALTED_NS || b->held || b->unsettled || !may_ask(b))
 		return UNI_BOOT_GOES_ON;
 	cpu_ns = uni_process_cpu_ns(b->q->pid);
 	idle = b->look_ns != 0 && (tcg || cpu_ns - b->look_cpu_ns < (now_ns - b->look_ns) / 4);
+	first = tcg && look_at_cpu(b) == 0; /* KVM ends a guest that has gone astray */
 	if (idle)
-		key = key_if_halted(b);
-	if (tcg)
-		look_at_cpu(b); /* KVM ends a guest that has gone astray */
+		key = key_if_halted(b, first);
 	halted = key != 0 && key == b->halted_key;
 	b->look_ns = now_ns;
 	b->look_cpu_ns = cpu_ns;
@@ -256,7 +256,7 @@ static void look_back(struct uni_boot *b)
 	if (b->watched || b->unsettled || !may_ask(b))
 		return;
 	b->watched = true;
-	look_at_cpu(b);
+	(void)look_at_cpu(b);
 	b->ran = b->ran || uni_boot_has_written(b) || uni_boot_was_entered(b);
 }
 
@@ -326,7 +326,7 @@ int uni_boot_wait(struct uni_boot *b, uint64_t wait_ns, struct uni_err *err)
 
 		uni_signals_suspend(&gate);
 		if (may_ask(b))
-			look_at_cpu(b);
+			(void)look_at_cpu(b);
 		stuck = is_stuck(b);
 		astray = b->nr_astray >= NR_ASTRAY;
 		/* Its code may lie elsewhere than in the image. */

@@ -259,8 +259,9 @@ struct uni_target_ops {
 	 * VMM may wait for it, and cannot answer. */
 	bool (*settled)(struct uni_target *t);
 	/*
-	 * Optional. Do all threads of its VMM wait outside of the guest now, as if it had paused
-	 * the guest? One look proves nothing. False, too: not known. By its pid, attached or not.
+	 * Optional. Do all threads of its VMM wait outside of the guest now, which a guest that
+	 * sleeps does not cause? Then it has paused the guest; one look proves nothing. False, too:
+	 * not known. By its pid, attached or not.
 	 */
 	bool (*stands)(const struct uni_target_info *info);
 	/*

@@ -24,7 +24,8 @@
 #include "backend/vmm/proc.h"
 #include "backend/vmm/qmp.h"
 
-#define DETACH_NS (5 * UNI_NSEC_PER_SEC)
+#define CMDLINE_MAX ((size_t)1 << 20)
+#define DETACH_NS   (5 * UNI_NSEC_PER_SEC)
 
 static int get_pid(const struct uni_spec *spec, int *ret, struct uni_err *err)
 {
@@ -354,11 +355,25 @@ static int kvm_ready(struct uni_target *t, uint32_t vcpu, uint64_t *ret)
 	return 0;
 }
 
+/* A guest that sleeps may do so in its VMM: under solo5-hvt, and in a QEMU that emulates the
+ * interrupt controller. */
+static bool sleeps_in_kvm(const struct uni_target_info *info)
+{
+	_cleanup_free_ char *words = NULL;
+	char path[32];
+	size_t size;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/cmdline", info->pid);
+	return strcmp(info->vmm, "qemu") == 0 &&
+	       uni_read_file(path, CMDLINE_MAX, &words, &size, NULL) == 0 &&
+	       memmem(words, size, "irqchip=off", strlen("irqchip=off")) == NULL;
+}
+
 static bool kvm_stands(const struct uni_target_info *info)
 {
 	bool running;
 
-	return info->pid > 0 && uni_kvm_looks_paused(info->pid, &running);
+	return info->pid > 0 && uni_kvm_looks_paused(info->pid, &running) && sleeps_in_kvm(info);
 }
 
 /* Checks what depends on the host; the rest depends on the guest, and is checked on attaching. */
