@@ -373,7 +373,7 @@ case $ways in
 *) skip 'another way' "$no_bpf" ;;
 esac
 in_all check 'the next one cannot be reached, which is said' out_of_reach
-check 'the VMM ends while uniscope attaches for the first time' ends_at_first
+in_all check 'the VMM ends while uniscope attaches for the first time' ends_at_first
 in_all check 'so does one whose monitor is asked' monitor_ends_at_first
 check 'another image' another_image
 in_all check 'nobody comes' in_time

@@ -298,9 +298,9 @@ check 'a host that reads nothing' stalled
 check 'the guest runs on' beats
 
 # The same bytes as by the unix socket, whose samples are judged above.
-check 'tcp: starts' boot_port tcg "$shares" 'tick=1000 port=1' host=127.0.0.1,port=0
-check 'tcp: samples' some_samples "$(tcp_of)"
-check 'tcp: they are of the guest' sh -c '"$1" report "$2" | grep burn_a' sh "$U" "$T/in.uniscope"
+in_all check 'tcp: starts' boot_port tcg "$shares" 'tick=1000 port=1' host=127.0.0.1,port=0
+in_all check 'tcp: samples' some_samples "$(tcp_of)"
+in_all check 'tcp: they are of the guest' sh -c '"$1" report "$2" | grep burn_a' sh "$U" "$T/in.uniscope"
 
 echo 61206b6579206f6620746865206c6162 >"$T/key"
 echo 61206b6579206f6620746865206c6163 >"$T/wrong"
@@ -440,8 +440,8 @@ by_vcpu() {
 	return 1
 }
 
-check 'two vCPUs: starts' boot_two
-check 'two vCPUs: each samples itself' by_vcpu
+in_all check 'two vCPUs: starts' boot_two
+in_all check 'two vCPUs: each samples itself' by_vcpu
 
 case $accels${UNISCOPE_ALL-} in
 *kvm1)

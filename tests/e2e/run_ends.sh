@@ -446,7 +446,7 @@ for accel in $(by_default kvm "$accels"); do
 	in_all check "a shutdown under $accel" ends "the guest shut down after .*, stopped there or $later, at 0x20" --append s --machine q35 "$@"
 	check "a panic under $accel" ends "the guest panicked after .*, stopped there or $later, at 0x20" --append p "$@"
 	in_all check "a debug exit under $accel" ends 'debug exit after .*, with code 0x10 (QEMU.s status 33)' --append d "$@"
-	check "paused by another under $accel" paused "$accel"
+	in_all check "paused by another under $accel" paused "$accel"
 	check "QEMU stopped by a signal under $accel" frozen "$accel"
 	in_all check "a panic after samples under $accel" panics_late "$accel"
 	check "a debug exit after samples under $accel" exits_late "$accel"
@@ -477,7 +477,7 @@ if [ "$accels" = 'tcg kvm' ]; then
 	in_all check 'the same, tried without KVM' kvm_cannot
 	check 'the same, after samples' kvm_cannot_late
 	if [ -z "$no_bpf" ]; then
-		check 'the same, with options that only KVM serves' kvm_only
+		in_all check 'the same, with options that only KVM serves' kvm_only
 	else
 		skip 'the same, with options that only KVM serves' "$no_bpf"
 	fi

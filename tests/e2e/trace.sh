@@ -149,7 +149,7 @@ done
 full=${UNISCOPE_ALL:+1}
 for accel in $accels; do
 	# A KVM that emulates is slow.
-	rounds=1500 ring=4096 many=6 modes=$(by_default 'graph function' 'graph lite function')
+	rounds=1500 ring=4096 many=6 modes=$(by_default graph 'graph lite function')
 	[ "$accel" = kvm ] && rounds=60 ring=512 many=12 modes=$(by_default graph "$modes")
 	for cc in $traced; do
 		img=$BUILD/lab/trace/trace-traced-$cc-fp.elf
