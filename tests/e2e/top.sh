@@ -98,7 +98,7 @@ for accel in ${accels##* }; do # keys, below, go to a TCG guest
 	timeout 60 "$U" top "$target" -e "$elf" --batch -d 1.5 >"$T/text" 2>&1
 	check "$accel: it ends after its time" test $? = 0 -a "$(grep -c snapshot "$T/text")" -ge 1 -a \
 		"$(grep -c snapshot "$T/text")" -le 2
-	check "$accel: Enter shows the code of a function" timeout 600 \
+	in_all check "$accel: Enter shows the code of a function" timeout 600 \
 		python3 "$SRC/tests/e2e/top_screen.py" code_live "$U" "$target" "$elf"
 	# Behind a "&" the shell has it ignore SIGINT.
 	rm -f "$T/text"
@@ -150,7 +150,7 @@ assert 0 < sum(f[k]["self"] for k in f if k in ("do_work", "[idle]", "lab_halt")
 END
 	check "two guests: nothing to complain about" test ! -s "$T/err"
 	# Stopped by Ctrl-Z: no guest stands still with it, also where each sample is a stop.
-	check "Ctrl-Z with a guest that is stopped for samples" timeout 600 \
+	in_all check "Ctrl-Z with a guest that is stopped for samples" timeout 600 \
 		python3 "$SRC/tests/e2e/top_screen.py" suspend_paused "$U" "$target" "$elf"
 	check "the guest runs on" beats
 	kill -9 "$first"
