@@ -25,6 +25,10 @@ int uni_guest_use_unwinder(
 	return args->unwind != NULL ? uni_unwinder_use(&g->unwinder, args->unwind, err) : 0;
 }
 
+static const char lacks_frames[] =
+	"the image has neither frame pointers nor call frame information, and the kernel does not "
+	"search stacks";
+
 /*
  * The kernel follows frame pointers, or the rows of an image without them. Why a guest is better
  * stopped, and its chains are found in another way; NULL: it need not be.
@@ -50,8 +54,7 @@ static const char *reason_to_stop(const struct uni_guest *g, const struct uni_at
 		       "others";
 	if (scan && g->hints != NULL && g->hints->cfi == NULL && g->image != NULL &&
 		uni_image_lacks_frames(g->image, g->hints))
-		return "the image has neither frame pointers nor call frame information, and the "
-		       "kernel does not search stacks";
+		return lacks_frames;
 	return NULL;
 }
 
@@ -273,4 +276,24 @@ int uni_guest_give_up_rights(
 	if (rc == 0 && stop)
 		return give_up_to_owner(spec, args, err);
 	return rc == 0 && ok ? uni_privilege_drop_watching(watched, false, err) : rc;
+}
+
+const char *uni_guest_image_stops(const struct uni_spec *spec)
+{
+	static const struct uni_attach_args args;
+	const struct uni_target_ops *ops = uni_target_backend(spec->scheme);
+	struct uni_err ignored = { 0 };
+	bool by_image = false, stop = false;
+	uint64_t pid = 0;
+	pid_t judge;
+
+	if (ops == NULL || ops->hand_over == NULL || ops->choose_key == NULL ||
+		may_need_stop(spec, &args, ops, &by_image) || !by_image ||
+		uni_spec_get_u64(spec, "pid", &pid, &ignored) != 0 || pid == 0 || pid > INT32_MAX)
+		return NULL;
+	judge = fork();
+	if (judge == 0)
+		judge_image(spec, &args, (int)pid);
+	return judge > 0 && wait_for_judge(judge, &stop, &ignored) == 0 && stop ? lacks_frames
+										: NULL;
 }

@@ -14,6 +14,11 @@ int uni_guest_check_method(
 int uni_guest_choose_method(
 	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err);
 
+/* For ls and doctor: would record stop this guest for each sample because of its image, though the
+ * kernel could sample it? Returns why; NULL: no, or not known. It reads the image in a process
+ * without rights. */
+const char *uni_guest_image_stops(const struct uni_spec *spec);
+
 /* A part of uni_guest_open(): sets g->image and g->symtab. */
 int uni_guest_load_image(
 	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err);

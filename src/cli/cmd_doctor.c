@@ -16,6 +16,7 @@
 #include "app/qemu.h"
 #include "app/resolve.h"
 #include "app/term.h"
+#include "app/way.h"
 #include "backend/target.h"
 
 static struct {
@@ -164,6 +165,7 @@ static int check_target(const char *text, const struct uni_host_way *all, uint32
 	struct uni_target_info info;
 	struct uni_spec spec;
 	char why[640] = "the guest itself is asked on attaching";
+	const char *stops;
 	uint32_t nr;
 	int rc = find_target(text, &spec, err);
 
@@ -182,7 +184,10 @@ static int check_target(const char *text, const struct uni_host_way *all, uint32
 	uni_host_fact_add(
 		ret, "process", rc >= 0, "%s", rc >= 0 ? "this user may look into it" : why);
 	uni_host_way_judge(ret);
-	if (rc >= 0)
+	stops = rc > 0 ? uni_guest_image_stops(&spec) : NULL;
+	if (stops != NULL)
+		uni_host_fact_add(ret, way[0].name, true, "stopped for each sample: %s", stops);
+	else if (rc >= 0)
 		uni_host_fact_add(ret, way[rc].name, true, "%s", why);
 	for (uint32_t i = 1; i < nr && rc == 0; i++)
 		uni_host_fact_add(ret, way[i].name, way[i].ok, "%s", way[i].advice);

@@ -10,6 +10,7 @@
 #include "app/attach.h"
 #include "app/cmd.h"
 #include "app/term.h"
+#include "app/way.h"
 #include "backend/target.h"
 
 static struct {
@@ -148,12 +149,31 @@ static int print_json(const struct uni_found *found, size_t nr, struct uni_err *
 	return uni_sink_close(out, err);
 }
 
+/* The plain way has the scheme's name; record takes it if the image asks for that. */
+static void look_at_image(struct uni_found *f)
+{
+	struct uni_err ignored = { 0 };
+	struct uni_spec spec;
+	const char *why;
+
+	if (f->spec[0] == '\0' || uni_spec_parse(f->spec, &spec, &ignored) != 0 ||
+		strcmp(f->way, spec.scheme) == 0)
+		return;
+	why = uni_guest_image_stops(&spec);
+	if (why == NULL)
+		return;
+	(void)snprintf(f->way, sizeof(f->way), "%s", spec.scheme);
+	(void)snprintf(f->why, sizeof(f->why), "stopped for each sample: %s", why);
+}
+
 static int run_ls(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	_cleanup_free_ struct uni_found *found = NULL;
 	size_t nr = 0;
 	int rc = uni_target_discover(&found, &nr, err);
 
+	for (size_t i = 0; rc == 0 && i < nr; i++)
+		look_at_image(&found[i]);
 	if (rc == 0 && o.json)
 		rc = print_json(found, nr, err);
 	else if (rc == 0 && nr == 0)

@@ -92,6 +92,16 @@ empty_name() {
 	refused $? "$T/err" 2 'name of the image (-e) is empty'
 }
 
+# ls and doctor name the way that record takes.
+ways_agree() { # IMAGE BACKEND METHOD
+	boot kvm "$1" "" || return 1
+	"$U" ls --json >"$T/ls.json" && python3 -c 'import json, sys
+print(*[g["backend"] for g in json.load(open(sys.argv[1]))["guests"] if g["pid"] == int(sys.argv[2])])' "$T/ls.json" "$guest" |
+		tee "$T/backend" | grep -x "$2" || return 1
+	"$U" doctor "kvm:pid=$guest" | tee "$T/doctor" | sed '1,/^ok  *target /d' | grep "ok  *$2 " || return 1
+	"$U" record "kvm:pid=$guest" -e "$1" -q -d 0.2 -o "$s" --overwrite && grep "\"method\": *\"$3\"" "$s/session.json"
+}
+
 for v in $compilers; do
 	whole=$BUILD/lab/waits-$v-nofp.elf
 	[ -e "$whole" ] || continue
@@ -99,6 +109,12 @@ for v in $compilers; do
 	check "guesses are marked everywhere ($v)" guesses_are_marked
 	check "short chains are not called complete ($v)" short_chains_are_not_complete
 	in_all check "nothing is guessed where rows are ($v)" whole_image
+	if [ -n "$no_bpf" ]; then
+		skip "ls, doctor and record agree ($v)" "$no_bpf"
+		continue
+	fi
+	check "kvm: ls, doctor and record agree: it is stopped ($v)" ways_agree "$T/bare.elf" kvm pause
+	check "kvm: they agree: it is not, where rows are ($v)" ways_agree "$whole" kvm-bpf bpf
 done
 for v in gcc-fp gcc-nofp clang-fp clang-nofp; do
 	loads=$BUILD/lab/loads-$v.elf program=$BUILD/lab/program-$v.elf

@@ -261,11 +261,7 @@ int uni_kvm_choose(const struct uni_target_info *info, const struct uni_host_way
 			"run); ",
 			info->pid);
 	if (nr > 1 && ways[1].ok) {
-		/* The image is not read for this. record reads it, and stops such a guest. */
-		(void)snprintf(why_ret, cap,
-			"%ssampled in the host's kernel, never stopped, if its image has frame "
-			"pointers or call frame information",
-			halt);
+		(void)snprintf(why_ret, cap, "%ssampled in the host's kernel, never stopped", halt);
 		return 1;
 	}
 	if (nr > 1)
