@@ -309,7 +309,8 @@ static void put_side(const struct uni_diff_show *s, enum uni_side side, struct u
 		uni_sink_printf(out, " and %zu more", i->nr - 3);
 	uni_text_number(number, i->samples);
 	if (i->samples > 0)
-		uni_sink_printf(out, ": %s %s", number, i->unit);
+		uni_sink_printf(out, ": %s %.*s", number, (int)strlen(i->unit) - (i->samples == 1),
+			i->unit); /* "samples" */
 	uni_text_number(number, i->counted);
 	if (!(i->samples > 0) && !is_time(s))
 		uni_sink_printf(out, ": %s %s", number, s->counted);

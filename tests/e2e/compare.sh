@@ -140,8 +140,10 @@ renamed() {
 	done
 }
 check 'a guest whose functions have new names' renamed
-check 'a part of the time is said as that' gives 3 'demo.uniscope: [12] samples in 0.0 s' --to 0.02 demo.uniscope demo.uniscope
+check 'a part of the time is said as that' gives 3 'demo.uniscope: [12] samples\? in 0.0 s' --to 0.02 demo.uniscope demo.uniscope
 check 'and named' grep -q '^part     0 s to 0.02 s only$' out
+printf 'main;a 1\n' >lone
+check 'one sample is no samples' gives 3 'lone: 1 sample, ' lone lone
 check 'renamed functions are matched by their code' gives 3 'checksum_update  (the same code is sum_up after)' --all demo.uniscope after.uniscope
 check 'so nothing is new or gone' sh -c '! grep -q "(new)\|(gone)" out && grep -q "json_string  (the same code is json_text after)" out'
 check 'a condition knows both names' gives 3 '^cannot tell: function sum_up +2pp: checksum_update' --fail-if 'function sum_up +2pp' demo.uniscope after.uniscope
