@@ -307,15 +307,9 @@ static bool is_settling(struct uni_guest *g, const struct uni_attach_args *args,
 
 void uni_note_left_off(const char *spec, unsigned left_off, unsigned all)
 {
-	const struct uni_target_ops *ops = NULL;
-	struct uni_spec parsed;
-
-	if (left_off == 0)
-		return;
-	if (uni_spec_parse(spec, &parsed, NULL) == 0)
-		ops = uni_target_backend(parsed.scheme);
-	uni_note("%s: %u of its %u %s are left off: " UNI_VCPU_MOST, spec, left_off, all,
-		ops != NULL && ops->units != NULL ? ops->units : "vCPUs");
+	if (left_off != 0)
+		uni_note("%s: %u of its %u %s are left off: " UNI_VCPU_MOST, spec, left_off, all,
+			uni_target_units(spec));
 }
 
 /* At once, and not only after --wait: it may be the wrong file. */

@@ -343,6 +343,11 @@ static void put_samples(struct uni_sink *out, const struct uni_recorded_guest *g
 			"%" PRIu64 " late, %" PRIu64 " skipped (%" PRIu64
 			" to spare the guest), %" PRIu64 " without registers, %" PRIu64 " lost\n",
 			st->late, st->skipped, st->throttled, st->failed, st->lost);
+	if (g->meta->left_off != 0)
+		uni_sink_printf(out,
+			"LEFT OFF   %" PRIu32 " more of its %s were not sampled: " UNI_VCPU_MOST
+			"\n",
+			g->meta->left_off, uni_target_units(g->meta->target));
 	if (closed && uni_pace_limited(limit, sizeof(limit), g->meta, st))
 		uni_sink_printf(out, "LESS OFTEN %s\n", limit);
 }

@@ -41,6 +41,7 @@ void uni_record_fill_meta(
 			uni_image_bad_rows(g->image, meta->bad_rows, sizeof(meta->bad_rows));
 	meta->bias = g->bias;
 	meta->nr_vcpus = (uint32_t)g->t->ops->nr_vcpus(g->t);
+	meta->left_off = g->t->nr_left_off;
 	meta->frequency = args->frequency;
 	meta->exits_every = uni_record_sees_exits(g) ? args->exits_every : 0;
 	meta->realtime_offset_ns = uni_realtime_ns() - uni_now_ns();

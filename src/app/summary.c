@@ -80,7 +80,7 @@ static void tell_samples(const char *of, const char *sep, const struct uni_recor
 		missed, chains);
 	if (st->weight == 0 && uni_quality_seconds(st) * m->frequency < 2)
 		uni_note("%s%sthat was too short for a sample at %g Hz", of, sep, m->frequency);
-	else if (st->weight == 0 && may_sleep(m->target))
+	else if (st->weight == 0 && m->left_off == 0 && may_sleep(m->target))
 		uni_note("%s%sthe process ran on a CPU too little for a sample, if at all: "
 			 "`uniscope stacks %s` "
 			 "shows where it waits",

@@ -40,6 +40,17 @@ bool uni_target_settled(struct uni_target *t, uint64_t wait_ns)
 	return true;
 }
 
+const char *uni_target_units(const char *spec)
+{
+	const struct uni_target_ops *ops = NULL;
+	struct uni_spec parsed;
+	struct uni_err ignored = { 0 };
+
+	if (uni_spec_parse(spec, &parsed, &ignored) == 0)
+		ops = uni_target_backend(parsed.scheme);
+	return ops != NULL && ops->units != NULL ? ops->units : "vCPUs";
+}
+
 int uni_target_probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err)
 {
 	const struct uni_target_ops *ops = uni_target_backend(spec->scheme);

@@ -345,6 +345,7 @@ struct uni_target {
 /* All backends of this build, in order of preference; ends with NULL. */
 extern const struct uni_target_ops *const uni_target_backends[];
 const struct uni_target_ops *uni_target_backend(const char *scheme);
+const char *uni_target_units(const char *spec); /* what it has in place of vCPUs: "threads" */
 
 #define UNI_GUEST_NAME_MAX 128
 

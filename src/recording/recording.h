@@ -181,6 +181,7 @@ struct uni_record_meta {
 	struct uni_record_gap gap[UNI_GAPS_MAX];
 	uint32_t nr_gap;
 	uint32_t nr_vcpus;
+	uint32_t left_off;	     /* vCPUs that it has besides; they were not looked at */
 	double frequency;	     /* asked, Hz */
 	uint32_t exits_every;	     /* one of that many VM exits was recorded; 0: none */
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC at the start */

@@ -229,6 +229,7 @@ static const char *parse_trace(struct src *s, uint32_t number, struct uni_sessio
 	if (nr_vcpus == 0 || nr_vcpus > UNI_VCPU_MAX)
 		return "nr_vcpus";
 	ret->meta.nr_vcpus = ret->meta.info.nr_vcpus = (uint32_t)nr_vcpus;
+	ret->meta.left_off = (uint32_t)uni_min(get_u64(s, "vcpus_left_off"), UINT32_MAX);
 	if (!uni_ctf_uuid_parse(get_str(s, "trace_uuid"), ret->uuid))
 		return "trace_uuid";
 	if (!is_folder(get_str(s, "folder"), number))

@@ -215,6 +215,8 @@ static void put_guest(
 	uni_json_kv(bool, j, "counts", m->counts);
 	put_text(j, "arch", m->arch);
 	put_u64(j, "nr_vcpus", m->nr_vcpus);
+	if (m->left_off != 0)
+		put_u64(j, "vcpus_left_off", m->left_off);
 	put_u64(j, "exits_every", m->exits_every);
 	put_text(j, "name", m->info.name);
 	put_text(j, "vmm", m->info.vmm);

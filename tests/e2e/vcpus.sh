@@ -115,7 +115,10 @@ is_left_off() {
 	head -c 65536 /dev/zero >"$T/ram"
 	"$U" stacks --no-inline "core:raw=$T/ram,regs=$T/regs" --json >"$T/stacks" 2>"$T/said" &&
 		judge counted "$T/stacks" 1024 &&
-		grep -q ': 6 of its 1030 vCPUs are left off: uniscope reaches at most 1024$' "$T/said"
+		grep -q ': 6 of its 1030 vCPUs are left off: uniscope reaches at most 1024$' "$T/said" &&
+		"$U" record "core:raw=$T/ram,regs=$T/regs" -e "$T/names" -q -o "$T/s.uniscope" --overwrite &&
+		"$U" report "$T/s.uniscope" | grep '^LEFT OFF   6 more of its vCPUs were not sampled' &&
+		python3 "$SRC/tests/e2e/schema.py" --file session "$SRC" "$T/s.uniscope/session.json"
 }
 check 'core: 1,030 vCPUs' is_left_off
 finish
