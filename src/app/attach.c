@@ -400,7 +400,9 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 			err, UNI_EAGAIN, "%s: ended by you before it was attached", g->spec.text);
 	if (rc == 0 && g->t == NULL)
 		rc = uni_err_set(err, UNI_ETIMEDOUT,
-			"%s: its image is at another address each time: is it still booting?",
+			"%s: its image was not seen at one address for long enough: is it still "
+			"booting? "
+			"(--wait)",
 			g->spec.text);
 	if (rc != 0) {
 		uni_guest_close(g);

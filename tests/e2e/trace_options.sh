@@ -224,8 +224,8 @@ everything() {
 # The image is there, the ring is not: --wait waits for it, or says how long it did.
 late() {
 	boot_waiting "$accel" 1 "$image" 'rounds=5 ring=256 latering=1' || return 1
-	timeout 60 "$U" trace start "$target" -e "$image" --wait 0.5 2>"$T/err"
-	refused $? "$T/err" 1 'waited 0.5 s (--wait): no trace ring in this guest: it was not set up' ||
+	timeout 60 "$U" trace start "$target" -e "$image" --wait 2 2>"$T/err"
+	refused $? "$T/err" 1 'waited 2 s (--wait): no trace ring in this guest: it was not set up' ||
 		return 1
 	timeout 100 "$U" trace start "$target" -e "$image" --wait 90 --filter 'traced_*' 2>"$T/err" &
 	starter=$!
