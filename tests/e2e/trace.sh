@@ -212,7 +212,7 @@ for accel in $accels; do
 		"$U" trace start "$target" -e "$elf" --trigger nobody:freeze
 	check "$accel: no arguments of that name" refused_by 1 '--args nobody: no function' \
 		"$U" trace start "$target" -e "$elf" --args nobody
-	check "$accel: not a mode" refused_by 2 'graph, lite or function' \
+	check "$accel: not a mode" refused_by 2 'graph, lite, function or callers' \
 		"$U" trace start "$target" -e "$elf" --mode fast
 	check "$accel: not a trigger" refused_by 2 'FUNCTION:start' \
 		"$U" trace start "$target" -e "$elf" --trigger handle_error

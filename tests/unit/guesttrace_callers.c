@@ -33,10 +33,12 @@ __asm__(".text\n"
 	"after_the_call: add $8, %rsp\n"
 	"ret\n");
 
-/* The functions that make calls are small. */
-static bool is_in(uint32_t at, uintptr_t function)
+/* The functions that make calls are small. The one that begins last before the call makes it. */
+static bool is_in(uint32_t at, uintptr_t function, uintptr_t other)
 {
-	return at - (uint32_t)function < 0x80;
+	uint32_t from = at - (uint32_t)function;
+
+	return from < 0x80 && from < at - (uint32_t)other;
 }
 
 static __attribute__((noinline, aligned(1024))) void make_calls(void)
@@ -64,9 +66,9 @@ static int count_callers(void *arg, unsigned nr, const struct uni_trace_sub *s, 
 			rec.cls == UNI_TRACE_CLASS_CALL || rec.cls == UNI_TRACE_CLASS_CALL_ARGS);
 		assert_int_equal(at % 2, 0); /* bit 32 of its last word: it is no entry */
 		to->calls++;
-		to->here += is_in(at, (uintptr_t)make_calls);
-		to->interrupt += is_in(at, (uintptr_t)work_interrupt);
-		to->odd += is_in(at, (uintptr_t)work_odd);
+		to->here += is_in(at, (uintptr_t)make_calls, 0);
+		to->interrupt += is_in(at, (uintptr_t)work_interrupt, (uintptr_t)work_odd);
+		to->odd += is_in(at, (uintptr_t)work_odd, (uintptr_t)work_interrupt);
 		to->known_place += at == (uint32_t)(uintptr_t)after_the_call - 2;
 		/* Behind an ENDBR, if there is one. */
 		to->of_interrupt += (function & ~4u) == (uint32_t)(uintptr_t)work_interrupt;
