@@ -363,12 +363,12 @@ case $ways in *bpf*) way=bpf all='bpf pause' ;; *) way=pause all=pause ;; esac
 for way in $(by_default $way "$all"); do
 	check "moved, and its VMM stays, $way" moved "$way"
 done
-check "held for a while, $way" held "$way"
+in_all check "held for a while, $way" held "$way"
 case $ways in
 *bpf*)
 	check 'another way' another_way
 	in_all check 'loadvm within one VMM' set_back demo --follow
-	check 'the same without --follow, of a guest that mostly sleeps' set_back idle
+	in_all check 'the same without --follow, of a guest that mostly sleeps' set_back idle
 	;;
 *) skip 'another way' "$no_bpf" ;;
 esac

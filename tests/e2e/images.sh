@@ -335,7 +335,7 @@ check 'a program alone, found by its build-id in a folder' none "$v"
 in_all check 'a link map names what has no build-id' nameless
 for accel in $(by_default tcg "$accels"); do
 	case $accel in
-	tcg) check 'a program that is loaded later is noticed' late tcg "$BUILD/lab" ;;
+	tcg) in_all check 'a program that is loaded later is noticed' late tcg "$BUILD/lab" ;;
 	kvm) check 'and under KVM, where its file was named' late kvm "$program" ;;
 	esac
 done

@@ -447,7 +447,7 @@ for accel in $(by_default kvm "$accels"); do
 	check "a panic under $accel" ends "the guest panicked after .*, stopped there or $later, at 0x20" --append p "$@"
 	in_all check "a debug exit under $accel" ends 'debug exit after .*, with code 0x10 (QEMU.s status 33)' --append d "$@"
 	in_all check "paused by another under $accel" paused "$accel"
-	check "QEMU stopped by a signal under $accel" frozen "$accel"
+	in_all check "QEMU stopped by a signal under $accel" frozen "$accel"
 	in_all check "a panic after samples under $accel" panics_late "$accel"
 	check "a debug exit after samples under $accel" exits_late "$accel"
 	check "a guest that halts for good under $accel" halts "$accel"

@@ -161,7 +161,7 @@ for way in $(by_default bpf "$ways"); do
 	[ "$way" = bpf ] && check "$way: never stopped, and it says so" never_stopped
 	check "$way: each as its own books say" judged
 	in_all check "$way: one that is not there is left out" one_is_not_there
-	check "$way: one ends, the other goes on" one_ends
+	in_all check "$way: one ends, the other goes on" one_ends
 done
 
 # A new pid namespace with its own /proc holds our two guests and nobody else's.

@@ -348,7 +348,7 @@ for accel in $accels; do
 		in_all check "$accel: a ring that is set up late" late
 		check "$accel: arguments and values" arguments
 		check "$accel: a dump is of the last session, or of all" modes
-		check "$accel: a function freezes it" freezes
+		in_all check "$accel: a function freezes it" freezes
 		in_all check "$accel: a full ring has the beginning" full
 	fi
 	# By default, of the dead under TCG and the others under KVM, if it is there.
