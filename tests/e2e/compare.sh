@@ -123,13 +123,15 @@ out = b"".join(field(1, pair(3, 4) if t == "samples" else pair(1, 2)) for t in s
 for place, values in enumerate(sys.argv[3:5], 1):
     out += field(2, field(1, varint(place)) + field(2, b"".join(varint(int(v)) for v in values.split(","))))
     out += field(4, field(1, place) + field(4, field(1, place))) + field(5, pair(place, place + 4))
-out += field(11, pair(1, 2)) + field(12, 10000000) + b"".join(field(6, s) for s in strings)
+out += field(11, pair(1, 2)) + field(12, 10000000) + field(14, 1) + b"".join(field(6, s) for s in strings)
 open(sys.argv[1], "wb").write(gzip.compress(out))
 P
 }
 gopprof go1 samples,cpu 4000,40000000000 6000,60000000000
 gopprof go2 cpu 40000000000 60000000000
+gopprof go3 cpu,samples 40000000000,3000 60000000000,5000
 check 'with its own column of samples' gives 0 '^before   go1: 10,000 samples' go1 go1
+check 'also behind the column that is shown' gives 0 '^before   go3: 8,000 samples' go3 go3
 check 'or by its period' gives 0 '^before   go2: 10,000 samples' go2 go2
 # The same guest with other names of two functions, whose code is the same.
 renamed() {

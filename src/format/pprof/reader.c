@@ -239,6 +239,7 @@ static void choose_value(struct reader *r)
 		{ "milliseconds", "ms" }, { "seconds", "s" } };
 	char text[64];
 	struct uni_line name;
+	bool found = false, is_default;
 
 	r->value = r->types.nr != 0 ? r->types.nr - 1 : 0;
 	r->nr_samples = SIZE_MAX;
@@ -248,13 +249,13 @@ static void choose_value(struct reader *r)
 		read_type(r->types.v[i], &t, &u);
 		if (line_is(string_at(r, t), "samples") && line_is(string_at(r, u), "count"))
 			r->nr_samples = i;
-		if (i == 0 || i == r->value || (r->default_type != 0 && t == r->default_type)) {
+		is_default = r->default_type != 0 && t == r->default_type && !found;
+		if (is_default)
+			r->value = i;
+		found = found || is_default;
+		if (i == r->value) {
 			r->type = t;
 			r->unit = u;
-		}
-		if (r->default_type != 0 && t == r->default_type) {
-			r->value = i;
-			break;
 		}
 	}
 	name = line_is(string_at(r, r->unit), "count") ? string_at(r, r->type)
