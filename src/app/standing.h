@@ -17,7 +17,7 @@ struct uni_standing {
 	/* Does its VMM run it? NULL: nobody knows this for certain. */
 	bool (*awake)(void *ctx);
 	void *ctx;
-	/* What was seen: */
+	/* Filled in by the looks: */
 	enum uni_gap_held held; /* known for certain, since since_ns */
 	enum uni_gap_held seen; /* at the last look; for the first time at first_ns */
 	unsigned nr;		/* looks in a row that saw it */

@@ -149,6 +149,12 @@ def reads(top, guest):
         reads_bare(f"{top}/log", [*args, "-e", guest.image])
 
 
+def looks(top, guest):
+    """So do those that only say how a guest would be sampled."""
+    reads_bare(f"{top}/log", ["ls"])
+    reads_bare(f"{top}/log", ["doctor", guest.target])
+
+
 def whole_calls(lines):
     """Each system call of a log of strace, with its number of the process. One that was interrupted has two lines."""
     begun = {}
@@ -396,6 +402,7 @@ for way in schemes:
         check(f"{way}: the image is read without rights", reads, g)
         check(f"{way}: other system calls end it with one line", calls, g)
         if way == "kvm":
+            check("kvm: ls and doctor read the image without rights", looks, g)
             check("kvm: an image that ends its reader is not read again with rights", judge, g)
         elif way == "gdb":
             check("gdb: the guardian reads replies without rights", guardian, g)
