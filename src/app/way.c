@@ -168,6 +168,7 @@ static int open_event(void *ctx)
 	return fd >= 0 ? 0 : -UNI_EPERM;
 }
 
+#define LOOK_S	    5 /* an image that takes longer to read than that holds up no list of guests */
 #define BY_KERNEL   0
 #define BY_STOPPING 3 /* no status of a process that was ended */
 
@@ -292,8 +293,10 @@ const char *uni_guest_image_stops(const struct uni_spec *spec)
 		uni_spec_get_u64(spec, "pid", &pid, &ignored) != 0 || pid == 0 || pid > INT32_MAX)
 		return NULL;
 	judge = fork();
-	if (judge == 0)
+	if (judge == 0) {
+		(void)alarm(LOOK_S);
 		judge_image(spec, &args, (int)pid);
+	}
 	return judge > 0 && wait_for_judge(judge, &stop, &ignored) == 0 && stop ? lacks_frames
 										: NULL;
 }
