@@ -226,10 +226,11 @@ static double sample_seconds(const struct uni_source *s)
 	const struct uni_record_meta *m = uni_recording_meta(s->rec);
 	const struct uni_record_stats *st = uni_recording_stats(s->rec);
 	double taken = (double)st->ticks, kept = (double)st->weight;
+	double each = st->samples != 0 ? kept / (double)st->samples : 1;
 	double scale = m->frequency > 0 ? 1 / m->frequency : 0;
 
 	if (taken > 0)
-		scale *= (taken + (double)st->skipped) / taken;
+		scale *= (taken + (double)st->skipped) / (taken * each);
 	if (kept > 0)
 		scale *= (kept + (double)st->lost) / kept;
 	return scale;

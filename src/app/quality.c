@@ -220,7 +220,9 @@ enum uni_doubt uni_quality_doubt(char ret[UNI_QUALITY_METHOD], const char *image
 			st->weight);
 		return UNI_DOUBT_NO_PROFILE;
 	}
-	if (nr == 0 || nr >= UNI_QUALITY_ENOUGH)
+	if (st->samples != 0 && st->samples < st->weight)
+		nr = (uint64_t)((double)nr * (double)st->samples / (double)st->weight);
+	if (nr >= UNI_QUALITY_ENOUGH || uni_quality_count(st, shown) == 0)
 		return UNI_DOUBT_NONE;
 	(void)snprintf(ret, UNI_QUALITY_METHOD,
 		"only %" PRIu64 " sample%s to tell shares from: too few; record for longer, or "
@@ -325,9 +327,9 @@ static void put_samples(struct uni_sink *out, const struct uni_recorded_guest *g
 	uni_sink_printf(out, "samples    %" PRIu64 " in %.1f s from %" PRIu32 " vCPU%s at %g Hz; ",
 		st->weight, uni_quality_seconds(st), g->meta->nr_vcpus,
 		uni_plural(g->meta->nr_vcpus), g->meta->frequency);
-	if (uni_quality_inside(g->meta) && st->weight > st->samples)
-		uni_sink_printf(
-			out, "%" PRIu64 " taken, which stand for late ticks, too; ", st->samples);
+	if (st->weight > st->samples && (uni_quality_inside(g->meta) || st->throttled != 0))
+		uni_sink_printf(out, "%" PRIu64 " taken, which stand for %s, too; ", st->samples,
+			uni_quality_inside(g->meta) ? "late ticks" : "skipped deadlines");
 	if (st->silent != 0)
 		uni_sink_printf(out, "%" PRIu32 " of the vCPUs had no timer ticks, so no samples; ",
 			st->silent);

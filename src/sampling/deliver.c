@@ -34,7 +34,7 @@ static uint32_t thread_on(struct uni_pauser *s, uint32_t vcpu)
 static void deliver_one(
 	struct uni_pauser *s, const struct uni_chain *chain, struct uni_sample *sample)
 {
-	sample->weight = 1;
+	sample->weight = (s->caps & UNI_CAP_STILL) != 0 ? 1 : s->sched.weight;
 	sample->guest = s->cfg->guest;
 	sample->stop = chain->stop;
 	sample->nr = chain->nr;

@@ -8,6 +8,9 @@
 #define RESERVE	  0.1 /* of the share, held back at most for a next pause that is a long one */
 #define FORGET	  256 /* ticks, about, after which a long pause was a chance event */
 
+#define MEAN_OF	   8.0 /* weights, about */
+#define WEIGHT_MAX 4.0 /* means */
+
 #define LAG_MAX_NS  1000000000.0 /* slots that are later are skipped */
 #define CATCH_UP_NS 100000000.0	 /* the part 1/e of a delay is left after about this time */
 
@@ -43,7 +46,9 @@ void uni_sched_init(struct uni_sched *s, uint64_t start_ns, double frequency, do
 		.seed = seed,
 		.period_ns = 1e9 / frequency,
 		.max_duty = max_duty,
-		.jitter = jitter };
+		.jitter = jitter,
+		.weight = 1,
+		.mean_weight = 1.0 };
 	/* No credit yet: from the start on, pauses are within their share of the time. */
 	s->paid_ns = add_ns(start_ns, uni_max(s->period_ns, CREDIT_NS));
 }
@@ -190,6 +195,17 @@ static uint64_t skip_late(struct uni_sched *s, uint64_t now_ns)
 	return n;
 }
 
+/* Half of the slots that were skipped before and behind the sample; what is left of one is kept. */
+static void weigh_sample(struct uni_sched *s, uint64_t before, uint64_t behind)
+{
+	double slots = 1.0 + ((double)before + (double)behind) / 2;
+
+	s->mean_weight += (slots - s->mean_weight) / MEAN_OF;
+	slots = uni_min(slots, WEIGHT_MAX * s->mean_weight) + s->carry;
+	s->weight = (uint64_t)slots;
+	s->carry = slots - (double)s->weight;
+}
+
 void uni_sched_advance(struct uni_sched *s, uint64_t now_ns)
 {
 	uint64_t from_ns, n = 0;
@@ -208,6 +224,7 @@ void uni_sched_advance(struct uni_sched *s, uint64_t now_ns)
 	}
 	s->skipped += n;
 	s->throttled += n;
+	weigh_sample(s, s->last_throttled, n);
 	s->last_throttled = n;
 }
 

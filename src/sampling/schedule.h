@@ -33,6 +33,14 @@ struct uni_sched {
 	 * that are still to come: see uni_sched_sum. */
 	uint64_t late, skipped, throttled;
 	uint64_t last_throttled; /* by the last advance */
+	/*
+	 * Slots that the sample before the last advance stands for: its own, and half of those
+	 * around it that the duty limit skipped. Long pauses are of one kind of work, which would
+	 * get too few samples otherwise. By chance, a busy host makes one pause long. That must not
+	 * make one sample half of a profile: the weight is at most four times the mean of the last.
+	 */
+	uint64_t weight;
+	double mean_weight, carry;
 };
 
 void uni_sched_init(struct uni_sched *s, uint64_t start_ns, double frequency, double max_duty,

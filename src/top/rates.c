@@ -22,8 +22,8 @@ static void cost_per_sample(struct uni_top_quality *q, const struct uni_feed_sta
 		q->guest_ns = ratio_or_zero(st->stats.host_ns, st->stats.host_runs);
 	else if (st->stats.host_runs != 0)
 		q->host_ns = ratio_or_zero(st->stats.host_ns, st->stats.host_runs);
-	else if (!st->streams && st->stats.weight != 0)
-		q->host_ns = ratio_or_zero(st->stats.own_cpu_ns, st->stats.weight);
+	else if (!st->streams && st->stats.samples != 0)
+		q->host_ns = ratio_or_zero(st->stats.own_cpu_ns, st->stats.samples);
 }
 
 static void rate_quality(struct uni_top *top, const struct uni_feed_status *st)
@@ -40,7 +40,10 @@ static void rate_quality(struct uni_top *top, const struct uni_feed_status *st)
 		return;
 	/* No news since the last refresh: the old rates hold. */
 	if (wall_ns != 0) {
-		q->rate = 1e9 * ratio_or_zero(grown_since(now->weight, before->weight), wall_ns);
+		uint64_t taken = st->streams ? grown_since(now->weight, before->weight)
+					     : grown_since(now->samples, before->samples);
+
+		q->rate = 1e9 * ratio_or_zero(taken, wall_ns);
 		q->host_cpu =
 			ratio_or_zero(grown_since(now->own_cpu_ns, before->own_cpu_ns), wall_ns);
 	}

@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "app/pace.h"
+#include "app/quality.h"
 
 static double duty_of(const char *max_pause)
 {
@@ -66,11 +67,26 @@ static void the_limit_is_named(void **state)
 	assert_false(uni_pace_limited(line, sizeof(line), &m, &st));
 }
 
+/* 20 samples that stand for 200 deadlines are 20. */
+static void few_samples_are_few(void **state)
+{
+	static const struct uni_sample_filter shown = { 0 };
+	struct uni_record_stats st = { .samples = 20, .weight = 200 };
+	char why[UNI_QUALITY_METHOD];
+
+	st.state[UNI_VCPU_RUNNING] = 200;
+	assert_int_equal(uni_quality_doubt(why, "a.elf", &st, &shown), UNI_DOUBT_TOO_FEW);
+	assert_non_null(strstr(why, "only 20 samples"));
+	st.samples = 30;
+	assert_int_equal(uni_quality_doubt(why, "a.elf", &st, &shown), UNI_DOUBT_NONE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(options_become_settings),
 		cmocka_unit_test(the_limit_is_named),
+		cmocka_unit_test(few_samples_are_few),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

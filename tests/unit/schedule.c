@@ -223,6 +223,53 @@ static void duty_is_capped(void **state)
 	assert_int_equal(s.throttled, 0);
 }
 
+/* By turns, seconds in which a pause takes long and seconds in which it does not: each sort of
+ * second is half of the time. */
+static void weights_are_shares_of_the_time(void **state)
+{
+	uint64_t now = START, nr[2] = { 0 }, weight[2] = { 0 }, all;
+	struct uni_sched s;
+
+	uni_sched_init(&s, START, 199.0, 0.1, true, 7);
+	while (now < START + 120000 * MS) {
+		unsigned costly;
+		uint64_t end;
+
+		now = uni_sched_deadline(&s) > now ? uni_sched_deadline(&s) : now;
+		costly = (now - START) / (1000 * MS) % 2;
+		end = now + (costly ? 10 * MS : MS / 10);
+		uni_sched_served(&s, now);
+		nr[costly]++;
+		uni_sched_paused(&s, now, end);
+		now = end;
+		uni_sched_advance(&s, now);
+		weight[costly] += s.weight;
+	}
+	all = weight[0] + weight[1];
+	assert_true(nr[1] < nr[0] / 3);
+	assert_in_range(weight[1], all * 44 / 100, all * 56 / 100);
+	/* A few slots of each change are nobody's. */
+	assert_in_range(all, s.k * 85 / 100, s.k);
+}
+
+/* The pause that a busy host made long once: it must not make one sample a twentieth of a minute.
+ */
+static void weight_of_a_chance_event_is_small(void **state)
+{
+	struct uni_sched s;
+
+	uni_sched_init(&s, START, 100.0, 0.1, false, 7);
+	for (unsigned i = 0; i < 1000; i++) {
+		uint64_t now = uni_sched_deadline(&s);
+
+		uni_sched_paused(&s, now, now + (i == 500 ? 300 * MS : 1000));
+		uni_sched_advance(&s, now + (i == 500 ? 300 * MS : 1000));
+		/* The pause skips 240 slots. */
+		assert_in_range(s.weight, 1, i == 500 ? 70 : i == 501 ? 120 : 1);
+	}
+	assert_true(s.throttled > 200);
+}
+
 /* A quiet minute saves up for one long pause, not for several. */
 static void credit_has_an_end(void **state)
 {
@@ -374,6 +421,8 @@ int main(void)
 		cmocka_unit_test(only_deadlines_of_the_run_are_skipped),
 		cmocka_unit_test(the_last_deadlines_are_skipped),
 		cmocka_unit_test(usual_pauses_keep_to_the_cap),
+		cmocka_unit_test(weights_are_shares_of_the_time),
+		cmocka_unit_test(weight_of_a_chance_event_is_small),
 		cmocka_unit_test(samples_are_fetched_before_they_are_many),
 		cmocka_unit_test(quantiles),
 	};
