@@ -9,6 +9,12 @@
  * `forks` has a block that one of four calls runs, and one that the others run. Then come one that
  * all run, and a loop of none to three turns. `both` and `empty` are nearly nothing. forks=1: all
  * in `forks`.
+ *
+ * jumps=1, on x86_64: places behind a call that more leads to than the callee's return. A third of
+ * all is in `interprets`, which goes there by a pointer, and a third in `parts.cold`, which jumps
+ * there into `parts`. `blocks_empty` returned there once. The last third is in `reached`. `through`
+ * comes to it by `thunk`, as a call by a pointer is compiled against speculation. The return of
+ * `thunk` is a jump.
  */
 #include "lab.h"
 
@@ -96,11 +102,36 @@ LAB_FUNC static void fork_often(uint64_t turns)
 		forks(turns);
 }
 
+#ifdef __x86_64__
+void interprets(void), parts(void), through(void (*f)(void));
+
+LAB_FUNC static void reached(void)
+{
+	DIVIDE("60");
+}
+
+LAB_FUNC static void jump_often(uint64_t turns)
+{
+	while (turns-- != 0) {
+		interprets();
+		parts();
+		for (unsigned i = 0; i < 16; i++)
+			through(reached);
+	}
+}
+#endif
+
 LAB_FUNC void app_main(void)
 {
 	uint64_t rounds = lab_rounds(10000), only = lab_arg("forks", 0);
 
 	for (uint64_t i = 0; i < rounds && !lab_stop(); i++) {
+#ifdef __x86_64__
+		if (lab_arg("jumps", 0) != 0) {
+			jump_often(10);
+			continue;
+		}
+#endif
 		if (only == 0)
 			both(100);
 		else

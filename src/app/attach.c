@@ -333,7 +333,8 @@ static int use_skid(struct uni_guest *g, const struct uni_attach_args *args, str
 {
 	if (args->no_samples || args->once || g->image == NULL || !uni_guest_is_tcg(g))
 		return 0;
-	if (uni_skid_read(g->image, &g->skid) != 0)
+	if (uni_skid_read(g->image, g->hints == NULL ? NULL : g->hints->cfi, g->bias, &g->skid) !=
+		0)
 		return uni_err_nomem(err);
 	if (g->skid.nr != 0)
 		g->unwinder.skid = &g->skid;

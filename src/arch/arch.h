@@ -69,10 +69,9 @@ struct uni_arch {
 	 */
 	bool (*after_call)(const uint8_t *before, uint64_t ret_addr, uint64_t *target_ret);
 
-	/*
-	 * The branch at code, of n bytes at address `at`, or UNI_BRANCH_NONE. Its target is set
-	 * unless it is a jump by a pointer.
-	 */
+	/* The bytes of the instruction at code, which has n bytes; 0: it is none. NULL: `insn`. */
+	size_t (*insn_size)(const uint8_t *code, size_t n);
+	/* The branch at code, of n bytes at address `at`, or UNI_BRANCH_NONE; and its target. */
 	enum uni_branch (*branch)(const uint8_t *code, size_t n, uint64_t at, uint64_t *target_ret);
 
 	/* Was the last branch of this vCPU, so far as can be told, a return to where it is? */

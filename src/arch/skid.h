@@ -16,15 +16,22 @@
 enum uni_branch {
 	UNI_BRANCH_NONE,
 	UNI_BRANCH_CALL,
-	UNI_BRANCH_JUMP,
-	UNI_BRANCH_INDIRECT, /* by a register or memory: to a case of a switch, or a tail call */
-	UNI_BRANCH_POINTER,  /* a call by a register or memory; its "target" is where it returns */
+	UNI_BRANCH_JUMP, /* or it goes on behind it */
+	UNI_BRANCH_GOTO,
+	/* By a register or memory: to a case of a switch, or a tail call. Its "target" is the table
+	 * of addresses that it leads to, or 0. */
+	UNI_BRANCH_INDIRECT,
+	UNI_BRANCH_POINTER, /* a call by a register or memory; its "target" is where it returns */
+	UNI_BRANCH_RETURN,
+	UNI_BRANCH_END, /* nothing goes on behind it: a trap, or a return from an interrupt */
+	UNI_BRANCH_PAD, /* nothing, between functions */
+	UNI_BRANCH_TOP, /* no branch: it writes the word that a return would take */
 };
 
 enum uni_skid_flags {
 	UNI_SKID_BEHIND = 1u << 0,  /* no jump leads behind the call: only a return does */
-	UNI_SKID_RETURNS = 1u << 1, /* the callee returns by itself, not by a jump elsewhere */
-	UNI_SKID_ENTERS = 1u << 2,  /* no jump of the callee leads to its first byte */
+	UNI_SKID_RETURNS = 1u << 1, /* the callee returns by itself; it does not go elsewhere */
+	UNI_SKID_ENTERS = 1u << 2,  /* the callee does not begin again by a jump */
 };
 
 struct uni_skid_call {

@@ -2,81 +2,200 @@
 #include "obj/skid.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "base/vec.h"
 
 #define FUNCTION_MOST ((uint64_t)1 << 20)
-#define SHORT_JUMP    130 /* bytes from its begin that a jump of two bytes reaches */
+#define TABLES_MOST   ((size_t)1 << 22) /* entries of an image's tables that are read */
+#define POINTER_MOST  64 /* jumps by a pointer of a function that are compared with a place */
+
+/* The stack pointer at a place, below the caller's: code that jumps leaves it as it is. */
+struct frame {
+	bool is_known;
+	uint8_t reg;
+	int32_t arg;
+};
+
+struct hop {
+	uint64_t from, to; /* first bytes of functions */
+	struct frame frame;
+};
 
 /*
- * Instructions of x86 are not decoded: each byte may begin one. A byte sequence that only looks
- * like a jump can make a certain call uncertain, but never the other way round. Pairs of bytes that
- * look like a short jump are frequent (75 eb c3: a loop's end, and ret). So a short jump out of a
- * function counts only if it leads to another one's first byte, as that of a tail call does.
+ * Code is read instruction by instruction from each function's first byte on. Bytes that are no
+ * instruction are skipped, and then nothing is certain of that function.
  */
 struct reader {
 	const struct uni_image *img;
+	const struct uni_cfi_table *rows; /* may be NULL */
+	uint64_t bias;			  /* of the rows */
 	UNI_VEC(struct uni_skid_call) call;
 	UNI_VEC(struct uni_skid_entry) entry;
-	UNI_VEC(uint64_t) target; /* of jumps within a function, then sorted */
-	UNI_VEC(uint64_t) tail;	  /* of jumps from one function to another's first byte, as that */
-	UNI_VEC(uint64_t)
-	leaves; /* first bytes of functions that a jump may leave, sorted */
+	UNI_VEC(uint64_t) target;    /* of jumps within a function or into one, then sorted */
+	UNI_VEC(uint64_t) tail;	     /* of jumps from one function to another's first byte */
+	UNI_VEC(uint64_t) leaves;    /* first bytes of functions that may end in another one */
+	UNI_VEC(uint64_t) odd;	     /* the same of those whose return goes elsewhere */
+	UNI_VEC(struct hop) pointer; /* jumps from `from` to nobody knows where */
+	UNI_VEC(struct hop) out;     /* jumps from one function to another's first byte */
+	size_t table_entries;
+	UNI_VEC(struct hop) together; /* functions that jump into each other, as f and f.cold */
 };
 
-static bool add_call(struct reader *r, uint64_t ret, uint64_t callee)
-{
-	const struct uni_symbol *to = uni_image_lookup(r->img, callee);
+struct function {
+	struct reader *r;
+	const struct uni_symbol *f;
+	bool leaves, is_odd;
+	enum uni_branch last;
+};
 
+static struct frame frame_at(const struct reader *r, uint64_t svma)
+{
+	const struct uni_cfi_rule *rule =
+		r->rows == NULL ? NULL : uni_cfi_find(r->rows, svma + r->bias);
+
+	if (rule == NULL || rule->cfa.how != UNI_CFI_REG)
+		return (struct frame){ 0 };
+	return (struct frame){ true, rule->cfa.reg, rule->cfa.arg };
+}
+
+static bool may_be_same(const struct frame *a, const struct frame *b)
+{
+	return !a->is_known || !b->is_known || (a->reg == b->reg && a->arg == b->arg);
+}
+
+static bool add_call(struct function *f, uint64_t ret, uint64_t callee)
+{
+	const struct uni_symbol *to = uni_image_lookup(f->r->img, callee);
+
+	/* To a place within: a thunk that returns to where it was told. */
+	if (to == f->f && to->addr != callee)
+		f->is_odd = true;
 	return to == NULL || to->addr != callee ||
-	       uni_vec_push(&r->call, ((struct uni_skid_call){ ret, callee, 0 }));
+	       uni_vec_push(&f->r->call, ((struct uni_skid_call){ ret, callee, 0 }));
 }
 
-static bool add_jump(
-	struct reader *r, const struct uni_symbol *f, uint64_t at, uint64_t to, bool *leaves_ret)
+static bool add_jump(struct function *f, uint64_t at, uint64_t to)
 {
+	struct reader *r = f->r;
 	const struct uni_symbol *other;
-	bool is_guess;
+	struct hop hop = { f->f->addr, 0, frame_at(r, at) };
 
-	if (uni_range_has(f->addr, f->size, to))
+	if (uni_range_has(f->f->addr, f->f->size, to))
 		return uni_vec_push(&r->target, to);
+	f->leaves = true;
 	other = uni_image_lookup(r->img, to);
-	is_guess = uni_image_arch(r->img)->insn == 1 && to - at + SHORT_JUMP <= 2 * SHORT_JUMP;
-	*leaves_ret = *leaves_ret || (other != NULL && (other->addr == to || !is_guess));
-	return other == NULL || other->addr != to || uni_vec_push(&r->tail, to);
+	if (other == NULL)
+		return true;
+	hop.to = other->addr;
+	if (other->addr == to)
+		return uni_vec_push(&r->tail, to) && uni_vec_push(&r->out, hop);
+	return uni_vec_push(&r->target, to) && uni_vec_push(&r->together, hop);
 }
 
-static bool read_branch(struct reader *r, const struct uni_symbol *f, const uint8_t *code, size_t i,
-	bool *leaves_ret)
+static bool is_part(const struct reader *r, const struct uni_symbol *f)
 {
-	const struct uni_arch *a = uni_image_arch(r->img);
-	uint64_t at = f->addr + i, to = 0;
+	return strstr(uni_image_sym_name(r->img, f), ".cold") != NULL;
+}
 
-	switch (a->branch(code + i, (size_t)f->size - i, at, &to)) {
+/*
+ * The entries of a switch's table, and of those of the same function that are directly behind it:
+ * jumps lead there, too. It is none if it does not begin with a place in the function. False: no
+ * memory.
+ */
+static bool add_table(struct function *f, uint64_t table, bool *is_switch_ret)
+{
+	struct reader *r = f->r;
+	const struct uni_symbol *in;
+	uint64_t to;
+	bool ok = true;
+
+	*is_switch_ret = false;
+	for (size_t i = 0; ok; i++, r->table_entries++) {
+		if (r->table_entries == TABLES_MOST) {
+			*is_switch_ret = false;
+			break;
+		}
+		if (!uni_image_bytes(r->img, table + i * sizeof(to), &to, sizeof(to)))
+			break;
+		in = uni_image_lookup(r->img, to);
+		if (in == NULL || (in != f->f && !is_part(r, in)))
+			break;
+		*is_switch_ret = *is_switch_ret || (i == 0 && in == f->f && to != in->addr);
+		ok = uni_vec_push(&r->target, to);
+	}
+	return ok;
+}
+
+static bool add_pointer(struct function *f, uint64_t at, uint64_t table)
+{
+	struct hop hop = { f->f->addr, 0, frame_at(f->r, at) };
+	bool is_switch = false;
+
+	if (table != 0 && !add_table(f, table, &is_switch))
+		return false;
+	f->leaves = f->leaves || !is_switch;
+	return is_switch || uni_vec_push(&f->r->pointer, hop);
+}
+
+static bool read_branch(struct function *f, const uint8_t *code, size_t size, uint64_t at)
+{
+	enum uni_branch last = f->last;
+	uint64_t to = 0;
+	enum uni_branch b = uni_image_arch(f->r->img)->branch(code, size, at, &to);
+
+	f->last = b == UNI_BRANCH_PAD ? last : b;
+	switch (b) {
 	case UNI_BRANCH_CALL:
-		return add_call(r, at + a->call_bytes, to);
+		return add_call(f, at + size, to);
 	case UNI_BRANCH_POINTER:
-		return uni_vec_push(&r->call, ((struct uni_skid_call){ to, 0, 0 }));
+		return uni_vec_push(&f->r->call, ((struct uni_skid_call){ to, 0, 0 }));
 	case UNI_BRANCH_JUMP:
-		return add_jump(r, f, at, to, leaves_ret);
+	case UNI_BRANCH_GOTO:
+		return add_jump(f, at, to);
 	case UNI_BRANCH_INDIRECT:
-		*leaves_ret = true;
+		return add_pointer(f, at, to);
+	case UNI_BRANCH_RETURN:
+		f->is_odd = f->is_odd || last == UNI_BRANCH_TOP;
 		return true;
 	default:
 		return true;
 	}
 }
 
+static bool goes_on(enum uni_branch last)
+{
+	return last == UNI_BRANCH_NONE || last == UNI_BRANCH_JUMP || last == UNI_BRANCH_TOP;
+}
+
+/* A function whose return, or unreadable code, leads nobody knows where. */
+static bool add_odd(struct reader *r, uint64_t addr)
+{
+	return uni_vec_push(&r->odd, addr) &&
+	       uni_vec_push(&r->pointer, ((struct hop){ addr, 0, { 0 } }));
+}
+
 static bool read_function(struct reader *r, const struct uni_symbol *f, const uint8_t *code)
 {
-	size_t step = uni_image_arch(r->img)->insn;
-	bool leaves = false, ok = true;
+	const struct uni_arch *a = uni_image_arch(r->img);
+	struct function fn = { .r = r, .f = f };
+	size_t size;
+	bool ok = true;
 
-	for (size_t i = 0; ok && i < f->size; i += step)
-		ok = read_branch(r, f, code, i, &leaves);
+	for (size_t i = 0; ok && i < f->size; i += size) {
+		size = a->insn_size == NULL ? a->insn : a->insn_size(code + i, (size_t)f->size - i);
+		if (size == 0 || size > f->size - i) {
+			fn.is_odd = true;
+			size = 1;
+		} else {
+			ok = read_branch(&fn, code + i, size, f->addr + i);
+		}
+	}
+	fn.leaves = fn.leaves || fn.is_odd || goes_on(fn.last);
 	return ok && uni_vec_push(&r->entry, ((struct uni_skid_entry){ f->addr, false })) &&
-	       (!leaves || uni_vec_push(&r->leaves, f->addr));
+	       (!fn.leaves || uni_vec_push(&r->leaves, f->addr)) &&
+	       (!fn.is_odd || add_odd(r, f->addr));
 }
 
 static int compare_addresses(const void *a, const void *b)
@@ -129,30 +248,122 @@ static void merge_calls(struct reader *r)
 	r->call.nr = nr;
 }
 
-static void judge_calls(struct reader *r)
+static int compare_hops(const void *a, const void *b)
+{
+	const struct hop *p = a, *q = b;
+
+	return p->from < q->from ? -1 : p->from > q->from;
+}
+
+/* The first jump by a pointer of the function, so far as there is one. */
+static size_t first_pointer(const struct reader *r, size_t nr, uint64_t from)
+{
+	size_t lo = 0, hi = nr;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (r->pointer.v[mid].from < from)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static void sort_pointers(struct reader *r)
+{
+	if (r->pointer.nr != 0)
+		qsort(r->pointer.v, r->pointer.nr, sizeof(*r->pointer.v), compare_hops);
+}
+
+/* The part `to` of a function has the jumps of `from`. */
+static bool give_pointers(struct reader *r, size_t sorted, uint64_t from, uint64_t to)
+{
+	size_t i = first_pointer(r, sorted, from);
+	bool has = i < sorted && r->pointer.v[i].from == from;
+
+	return !has || uni_vec_push(&r->pointer, ((struct hop){ to, 0, { 0 } }));
+}
+
+/* A jump to a thunk is one by a pointer; the parts of a function have each other's jumps. */
+static bool join_pointers(struct reader *r)
+{
+	bool ok = true;
+	size_t nr;
+
+	sort_addresses(r->odd.v, r->odd.nr);
+	for (size_t i = 0; ok && i < r->out.nr; i++) {
+		const struct hop *h = &r->out.v[i];
+
+		if (has_address(r->odd.v, r->odd.nr, h->to))
+			ok = uni_vec_push(&r->pointer, *h);
+		else if (is_part(r, uni_image_lookup(r->img, h->to)))
+			ok = uni_vec_push(&r->together, *h);
+	}
+	sort_pointers(r);
+	nr = r->pointer.nr;
+	for (size_t i = 0; ok && i < r->together.nr; i++) {
+		const struct hop *h = &r->together.v[i];
+
+		ok = give_pointers(r, nr, h->from, h->to) && give_pointers(r, nr, h->to, h->from);
+	}
+	sort_pointers(r);
+	return ok;
+}
+
+/* May a jump by a pointer of this function lead there? Not with another stack pointer. */
+static bool is_pointed(const struct reader *r, const struct uni_symbol *f, uint64_t svma)
+{
+	struct frame there = frame_at(r, svma);
+	size_t first = f == NULL ? r->pointer.nr : first_pointer(r, r->pointer.nr, f->addr);
+
+	for (size_t i = first; i < r->pointer.nr && r->pointer.v[i].from == f->addr; i++) {
+		if (i - first == POINTER_MOST || may_be_same(&r->pointer.v[i].frame, &there))
+			return true;
+	}
+	return false;
+}
+
+static void judge_call(const struct reader *r, struct uni_skid_call *c)
+{
+	bool leaves = has_address(r->leaves.v, r->leaves.nr, c->callee);
+
+	if (!has_address(r->target.v, r->target.nr, c->ret) &&
+		!is_pointed(r, uni_image_lookup(r->img, c->ret - 1), c->ret))
+		c->flags |= UNI_SKID_BEHIND;
+	if (c->callee == 0)
+		return;
+	if (!leaves)
+		c->flags |= UNI_SKID_RETURNS;
+	if (!has_address(r->target.v, r->target.nr, c->callee) &&
+		!is_pointed(r, uni_image_lookup(r->img, c->callee), c->callee) &&
+		!(leaves && has_address(r->tail.v, r->tail.nr, c->callee)))
+		c->flags |= UNI_SKID_ENTERS;
+}
+
+static bool judge_calls(struct reader *r)
 {
 	sort_addresses(r->target.v, r->target.nr);
 	sort_addresses(r->tail.v, r->tail.nr);
 	sort_addresses(r->leaves.v, r->leaves.nr);
 	merge_calls(r);
-	uni_vec_foreach (c, &r->call) {
-		if (!has_address(r->target.v, r->target.nr, c->ret))
-			c->flags |= UNI_SKID_BEHIND;
-		if (c->callee != 0 && !has_address(r->leaves.v, r->leaves.nr, c->callee))
-			c->flags |= UNI_SKID_RETURNS;
-		if (c->callee != 0 && !has_address(r->target.v, r->target.nr, c->callee))
-			c->flags |= UNI_SKID_ENTERS;
-	}
+	if (!join_pointers(r))
+		return false;
+	uni_vec_foreach (c, &r->call)
+		judge_call(r, c);
 	uni_vec_foreach (e, &r->entry)
 		e->is_jumped = has_address(r->target.v, r->target.nr, e->svma) ||
 			       has_address(r->tail.v, r->tail.nr, e->svma);
 	if (r->entry.nr != 0)
 		qsort(r->entry.v, r->entry.nr, sizeof(*r->entry.v), compare_entries);
+	return true;
 }
 
-int uni_skid_read(const struct uni_image *img, struct uni_skid *ret)
+int uni_skid_read(const struct uni_image *img, const struct uni_cfi_table *rows, uint64_t bias,
+	struct uni_skid *ret)
 {
-	struct reader r = { .img = img };
+	struct reader r = { .img = img, .rows = rows, .bias = bias };
 	bool ok = true;
 
 	*ret = (struct uni_skid){ 0 };
@@ -166,10 +377,14 @@ int uni_skid_read(const struct uni_image *img, struct uni_skid *ret)
 			ok = read_function(&r, f, code);
 		free(code);
 	}
-	judge_calls(&r);
+	ok = ok && judge_calls(&r);
 	uni_vec_free(&r.target);
 	uni_vec_free(&r.tail);
 	uni_vec_free(&r.leaves);
+	uni_vec_free(&r.odd);
+	uni_vec_free(&r.pointer);
+	uni_vec_free(&r.out);
+	uni_vec_free(&r.together);
 	*ret = (struct uni_skid){ r.call.v, r.call.nr, r.entry.v, r.entry.nr };
 	if (!ok)
 		uni_skid_deinit(ret);

@@ -74,20 +74,22 @@ no_annotation() { # WORDS OPTION...
 	refused $? "$T/out" 1 "$words"
 }
 
-shows_both() {
-	"$U" stacks "$target" -e "$elf" | sed -n 2p | grep -q '  both+0x'
+shows_function() {
+	"$U" stacks "$target" -e "$elf" | sed -n 2p | grep -q "  $shown+0x"
 }
 
 # Samples under TCG are of the block that ran, also where that ended in a return or a call.
-by_block() { # VARIANT
-	elf=$BUILD/lab/blocks-$1.elf
-	case $1 in
+by_block() { # VARIANT FUNCTION
+	elf=$BUILD/lab/blocks-$1.elf shown=$2 append=
+	case $1,$2 in
 	aarch64/*) elf=$BUILD/lab/aarch64/blocks-${1#*/}.elf && set -- quarters "$T/s.json" ;;
-	*) set -- blocks "$T/blocks.json" "$T/s.json" && counted blocks "$elf" rounds=20 || return 1 ;;
+	*,parts) append=jumps=1 && set -- jumps "$T/blocks.json" "$T/s.json" ;;
+	*) set -- blocks "$T/blocks.json" "$T/s.json" ;;
 	esac
-	boot tcg "$elf" '' || return 1
+	[ "$1" = quarters ] || counted blocks "$elf" "rounds=20 $append" || return 1
+	boot tcg "$elf" "$append" || return 1
 	# `stacks` says where the vCPU is: most often behind the call of a block that has just ended.
-	wait_for 60 shows_both || return 1
+	wait_for 60 shows_function || return 1
 	# At a high rate a busy host stops the guest again before it has run, and then the next block
 	# is seen too often.
 	for seconds in 4 8 24 100; do
@@ -458,7 +460,8 @@ for v in $(by_default gcc-nofp 'clang-fp gcc-nofp'); do
 	[ ! -e "$BUILD/lab/exact-$v.elf" ] || check "known numbers of $v" known $v
 done
 check 'the time by the clock of the host' host_clock
-check 'samples under TCG are of the block that ran' by_block gcc-nofp
+check 'samples under TCG are of the block that ran' by_block gcc-nofp both
+check 'also where jumps lead behind a call, and returns elsewhere' by_block gcc-nofp parts
 for elf in "$BUILD"/lab/aarch64/blocks-*.elf; do
 	[ -e "$elf" ] || continue
 	case ${UNISCOPE_ALL:+all}$elf in
@@ -466,7 +469,7 @@ for elf in "$BUILD"/lab/aarch64/blocks-*.elf; do
 	*) continue ;;
 	esac
 	elf=$(basename "$elf" .elf)
-	check "the same on aarch64: $elf" by_block "aarch64/${elf#blocks-}"
+	check "the same on aarch64: $elf" by_block "aarch64/${elf#blocks-}" both
 done
 # Under TCG a guest with frame pointers, below.
 for way in $([ -z "${UNISCOPE_ALL-}" ] || echo kvm bpf); do

@@ -9,7 +9,9 @@
 
 #include <string.h>
 
+#include "base/checked.h"
 #include "elf_spec.h"
+#include "obj/disasm.h"
 #include "obj/skid.h"
 #include "unwind/unwind.h"
 
@@ -98,17 +100,17 @@ static const struct spec_sym a64_syms[] = {
 
 static const struct uni_arch *arch = &uni_arch_x86_64;
 
-static struct uni_skid read_calls(void)
+static struct uni_skid read_code(const uint8_t *bytes, size_t size, const struct spec_sym *sym,
+	size_t nr, const struct uni_cfi_table *rows)
 {
-	bool a64 = arch == &uni_arch_aarch64;
 	const struct elf_spec spec = { .machine = arch->elf_machine,
 		.text = TEXT,
 		.data = TEXT + 0x100000,
 		.entry = TEXT,
-		.code = a64 ? (const uint8_t *)a64_code : code,
-		.code_size = sizeof(code),
-		.syms = a64 ? a64_syms : syms,
-		.nr_syms = sizeof(syms) / sizeof(syms[0]) };
+		.code = bytes,
+		.code_size = size,
+		.syms = sym,
+		.nr_syms = nr };
 	static struct elf_image e;
 	struct uni_image *img;
 	struct uni_err err = { 0 };
@@ -116,9 +118,17 @@ static struct uni_skid read_calls(void)
 
 	elf_spec_write(&spec, &e);
 	assert_int_equal(uni_image_from_memory("t", e.data, e.size, &img, &err), 0);
-	assert_int_equal(uni_skid_read(img, &s), 0);
+	assert_int_equal(uni_skid_read(img, rows, BIAS, &s), 0);
 	uni_image_destroy(img);
 	return s;
+}
+
+static struct uni_skid read_calls(void)
+{
+	bool a64 = arch == &uni_arch_aarch64;
+
+	return read_code(a64 ? (const uint8_t *)a64_code : code, sizeof(code),
+		a64 ? a64_syms : syms, uni_array_len(syms), NULL);
 }
 
 static uint32_t flags_behind(const struct uni_skid *s, uint64_t ret)
@@ -312,6 +322,245 @@ static void aarch64(void **state)
 	arch = &uni_arch_x86_64;
 }
 
+#define FUNC(name, at, size)                                             \
+	{                                                                \
+		name, TEXT + (at), size, STT_FUNC, STB_GLOBAL, SPEC_TEXT \
+	}
+#define PIECE(at, ...)                                  \
+	{                                               \
+		at, sizeof((uint8_t[]){ __VA_ARGS__ }), \
+		{                                       \
+			__VA_ARGS__                     \
+		}                                       \
+	}
+
+static const struct spec_sym odd_syms[] = {
+	FUNC("pointer", 0x00, 0x0e),
+	FUNC("switch", 0x10, 0x12),
+	FUNC("f", 0x28, 0x0b),
+	FUNC("f.cold", 0x38, 5),
+	FUNC("to_thunk", 0x40, 0x0a),
+	FUNC("thunk", 0x50, 0x0e),
+	FUNC("pushes", 0x70, 2),
+	FUNC("falls", 0x74, 2),
+	FUNC("behind", 0x76, 1),
+	FUNC("unreadable", 0x78, 2),
+	FUNC("plain", 0x80, 1),
+	FUNC("ping", 0x84, 2),
+	FUNC("pong", 0x88, 2),
+	FUNC("calls", 0x90, 0x24),
+};
+
+static const struct {
+	size_t at, size;
+	uint8_t byte[0x24];
+} odd_code[] = {
+	/* call plain; nop; jmp *%rax; call plain; ret */
+	PIECE(0x00, 0xe8, 0x7b, 0, 0, 0, 0x90, 0xff, 0xe0, 0xe8, 0x73, 0, 0, 0, 0xc3),
+	/* call plain; call plain; jmp *table(,%rax,8); ret */
+	PIECE(0x10, 0xe8, 0x6b, 0, 0, 0, 0xe8, 0x66, 0, 0, 0, 0xff, 0x24, 0xc5, 0x60, 0, 0x10, 0,
+		0xc3),
+	/* call plain; call thunk; ret */
+	PIECE(0x28, 0xe8, 0x53, 0, 0, 0, 0xe8, 0x1e, 0, 0, 0, 0xc3),
+	PIECE(0x38, 0xe9, 0xf0, 0xff, 0xff, 0xff),	       /* jmp behind the call of plain */
+	PIECE(0x40, 0xe8, 0x3b, 0, 0, 0, 0xe9, 0x06, 0, 0, 0), /* call plain; jmp thunk */
+	/* call 1f; jmp .; 1: mov %rax,(%rsp); mov %eax,%eax; ret */
+	PIECE(0x50, 0xe8, 0x02, 0, 0, 0, 0xeb, 0xfe, 0x48, 0x89, 0x04, 0x24, 0x89, 0xc0, 0xc3),
+	PIECE(0x60, 0x15, 0, 0x10), /* table: behind the first call */
+	PIECE(0x70, 0x50, 0xc3),    /* push %rax; ret */
+	PIECE(0x74, 0x89, 0xc0, 0xc3),
+	PIECE(0x78, 0x06, 0xc3),
+	PIECE(0x80, 0xc3),
+	PIECE(0x84, 0xeb, 0x02), /* jmp pong, and back */
+	PIECE(0x88, 0xeb, 0xfa),
+	/* call pushes, falls, behind, unreadable, pointer, switch, ping; ret */
+	PIECE(0x90, 0xe8, 0xdb, 0xff, 0xff, 0xff, 0xe8, 0xda, 0xff, 0xff, 0xff, 0xe8, 0xd7, 0xff,
+		0xff, 0xff, 0xe8, 0xd4, 0xff, 0xff, 0xff, 0xe8, 0x57, 0xff, 0xff, 0xff, 0xe8, 0x62,
+		0xff, 0xff, 0xff, 0xe8, 0xd1, 0xff, 0xff, 0xff, 0xc3),
+};
+
+static struct uni_skid read_odd(const struct uni_cfi_table *rows)
+{
+	uint8_t bytes[0xb8] = { 0 };
+
+	for (size_t i = 0; i < uni_array_len(odd_code); i++)
+		memcpy(bytes + odd_code[i].at, odd_code[i].byte, odd_code[i].size);
+	return read_code(bytes, sizeof(bytes), odd_syms, uni_array_len(odd_syms), rows);
+}
+
+/* More leads behind a call than the return of its callee. */
+static void jumps_behind_a_call(void **state)
+{
+	const uint32_t returned = UNI_SKID_RETURNS | UNI_SKID_ENTERS;
+	struct uni_skid s = read_odd(NULL);
+
+	assert_int_equal(flags_behind(&s, TEXT + 0x05), returned); /* by a pointer */
+	assert_int_equal(flags_behind(&s, TEXT + 0x0d), returned);
+	assert_int_equal(flags_behind(&s, TEXT + 0x15), returned); /* by a table */
+	assert_int_equal(flags_behind(&s, TEXT + 0x1a), returned | UNI_SKID_BEHIND);
+	assert_int_equal(flags_behind(&s, TEXT + 0x2d), returned); /* from f.cold */
+	assert_int_equal(flags_behind(&s, TEXT + 0x45), returned); /* by a thunk */
+	uni_skid_deinit(&s);
+}
+
+static void returns_that_go_elsewhere(void **state)
+{
+	struct uni_skid s = read_odd(NULL);
+
+	assert_int_equal(flags_behind(&s, TEXT + 0x32) & UNI_SKID_RETURNS, 0); /* thunk */
+	assert_int_equal(flags_behind(&s, TEXT + 0x32) & UNI_SKID_BEHIND, UNI_SKID_BEHIND);
+	assert_int_equal(flags_behind(&s, TEXT + 0x95) & UNI_SKID_RETURNS, 0); /* pushes */
+	assert_int_equal(flags_behind(&s, TEXT + 0x9a) & UNI_SKID_RETURNS, 0); /* falls */
+	assert_int_equal(flags_behind(&s, TEXT + 0x9f),
+		UNI_SKID_BEHIND | UNI_SKID_RETURNS | UNI_SKID_ENTERS);
+	assert_int_equal(flags_behind(&s, TEXT + 0xa4) & UNI_SKID_RETURNS, 0); /* unreadable */
+	/* It may begin again by its pointer; the table is known to lead elsewhere. */
+	assert_int_equal(flags_behind(&s, TEXT + 0xa9), UNI_SKID_BEHIND);
+	assert_int_equal(flags_behind(&s, TEXT + 0xae),
+		UNI_SKID_BEHIND | UNI_SKID_RETURNS | UNI_SKID_ENTERS);
+	/* ping is begun again by pong. */
+	assert_int_equal(flags_behind(&s, TEXT + 0xb3), UNI_SKID_BEHIND);
+	uni_skid_deinit(&s);
+}
+
+/* By its rows, `pointer` has given up its frame before it jumps: that leads out of it. */
+static void another_frame_is_not_reached(void **state)
+{
+	const struct uni_cfi_rule rule[] = { { .cfa = { .how = UNI_CFI_NONE } },
+		{ .cfa = { 16, UNI_CFI_REG, UNI_X86_RSP, 0, 0 } },
+		{ .cfa = { 8, UNI_CFI_REG, UNI_X86_RSP, 0, 0 } } };
+	const struct uni_cfi_row row[] = { { 0, 1 }, { 6, 2 }, { 8, 1 }, { 0x10, 0 } };
+	const uint32_t bucket[] = { 0 };
+	const struct uni_cfi_table rows = { .base = TEXT + BIAS,
+		.row = row,
+		.bucket = bucket,
+		.rule = rule,
+		.nr_rows = uni_array_len(row),
+		.nr_buckets = 1,
+		.nr_rules = uni_array_len(rule),
+		.size = 0x10,
+		.shift = 12 };
+	const uint32_t all = UNI_SKID_BEHIND | UNI_SKID_RETURNS | UNI_SKID_ENTERS;
+	struct uni_skid s = read_odd(&rows);
+
+	assert_int_equal(flags_behind(&s, TEXT + 0x05), all);
+	assert_int_equal(flags_behind(&s, TEXT + 0x0d), all);
+	assert_int_equal(flags_behind(&s, TEXT + 0x15) & UNI_SKID_BEHIND, 0);
+	uni_skid_deinit(&s);
+}
+
+/* Capstone's lengths of all instructions of this program. */
+static void lengths(void **state)
+{
+	struct uni_image *img;
+	struct uni_err err = { 0 };
+	struct uni_disasm *d = NULL;
+	size_t nr = 0;
+
+	assert_int_equal(uni_image_load("/proc/self/exe", &img, &err), 0);
+	if (uni_image_arch(img) != &uni_arch_x86_64 ||
+		uni_disasm_open(uni_image_arch(img), &d, &err) != 0) {
+		uni_image_destroy(img);
+		skip();
+	}
+	for (size_t i = 0; i < uni_image_nr_symbols(img); i++) {
+		const struct uni_symbol *f = uni_image_symbol(img, i);
+		struct uni_insn insn = { .size = 1 };
+		uint8_t bytes[16384];
+
+		if (f->guessed_size || f->size > sizeof(bytes) ||
+			!uni_image_bytes(img, f->addr, bytes, (size_t)f->size))
+			continue;
+		for (size_t at = 0; at < f->size; at += insn.size, nr++) {
+			size_t n = (size_t)f->size - at;
+
+			uni_disasm_one(d, bytes + at, n, f->addr + at, &insn);
+			if (insn.kind != UNI_INSN_BAD &&
+				uni_arch_x86_64.insn_size(bytes + at, n) != insn.size)
+				fail_msg("%#lx: %s", (unsigned long)insn.addr, insn.text);
+		}
+	}
+	assert_true(nr > 1000);
+	uni_disasm_close(d);
+	uni_image_destroy(img);
+}
+
+/* By the manual: prefixes, immediates whose size depends on them, and vectors. */
+static void rare_lengths(void **state)
+{
+	static const struct {
+		size_t want;
+		uint8_t code[12];
+	} c[] = {
+		{ 10, { 0x48, 0xb8 } },			    /* movabs */
+		{ 4, { 0x66, 0xb8 } },			    /* mov $16 bits,%ax */
+		{ 9, { 0xa1 } },			    /* mov moffs,%eax */
+		{ 3, { 0xf6, 0xc0 } },			    /* test $1,%al */
+		{ 2, { 0xf7, 0xd8 } },			    /* neg %eax */
+		{ 3, { 0xc2 } },			    /* ret $16 bits */
+		{ 8, { 0x42, 0x8b, 0x04, 0x25 } },	    /* mov disp32(,%r12,1),%eax */
+		{ 3, { 0x3e, 0xff, 0xe0 } },		    /* notrack jmp *%rax */
+		{ 6, { 0x66, 0x0f, 0x3a, 0x0f } },	    /* palignr */
+		{ 3, { 0xc5, 0xf8, 0x77 } },		    /* vzeroupper */
+		{ 6, { 0xc4, 0xe3, 0x7d, 0x39, 0xc1, 1 } }, /* vextracti128 */
+		{ 7, { 0x62, 0xf3, 0x7d, 0x48, 0x39, 0xc1, 1 } },
+		{ 0, { 0x06 } },
+		{ 0, { 0x62, 0x00 } },
+	};
+
+	for (size_t i = 0; i < uni_array_len(c); i++)
+		assert_int_equal(
+			uni_arch_x86_64.insn_size(c[i].code, sizeof(c[i].code)), c[i].want);
+	for (size_t n = 0; n < 10; n++)
+		assert_int_equal(uni_arch_x86_64.insn_size(c[0].code, n), 0);
+}
+
+static enum uni_branch x86(uint64_t bytes)
+{
+	const uint64_t to_be_loaded = bytes;
+	uint64_t target;
+
+	return uni_arch_x86_64.branch((const uint8_t *)&to_be_loaded, 8, TEXT, &target);
+}
+
+static enum uni_branch a64(uint32_t insn)
+{
+	uint64_t target;
+
+	return uni_arch_aarch64.branch((const uint8_t *)&insn, 4, TEXT, &target);
+}
+
+/* By the manuals; bytes of x86 from the last to the first. */
+static void kinds(void **state)
+{
+	static const uint64_t top[] = { 0x50, 0x5041, 0x68, 0x6a, 0x2434ff, 0x24048948, 0x24048748,
+		0x2404c748 };
+	static const uint32_t pointer[] = { 0xd61f0020, 0xd65f0020,
+		0xd71f0822 }; /* br, ret, braa */
+
+	for (size_t i = 0; i < uni_array_len(top); i++)
+		assert_int_equal(x86(top[i]), UNI_BRANCH_TOP);
+	assert_int_equal(x86(0x0824448948), UNI_BRANCH_NONE); /* mov %rax,8(%rsp) */
+	assert_int_equal(x86(0xc3f3), UNI_BRANCH_RETURN);
+	assert_int_equal(x86(0xc2), UNI_BRANCH_RETURN);
+	assert_int_equal(x86(0x0b0f), UNI_BRANCH_END);
+	assert_int_equal(x86(0xcf48), UNI_BRANCH_END);
+	assert_int_equal(x86(0xfeeb), UNI_BRANCH_GOTO);
+	assert_int_equal(x86(0xfe75), UNI_BRANCH_JUMP);
+	assert_int_equal(x86(0xe0ff3e), UNI_BRANCH_INDIRECT);
+	assert_int_equal(x86(0x9066), UNI_BRANCH_PAD);
+	assert_int_equal(x86(0x441f0f), UNI_BRANCH_PAD);
+	for (size_t i = 0; i < uni_array_len(pointer); i++)
+		assert_int_equal(a64(pointer[i]), UNI_BRANCH_INDIRECT);
+	assert_int_equal(a64(0xd65f03c0), UNI_BRANCH_RETURN);
+	assert_int_equal(a64(0xd65f0bff), UNI_BRANCH_RETURN); /* retaa, retab */
+	assert_int_equal(a64(0xd65f0fff), UNI_BRANCH_RETURN);
+	assert_int_equal(a64(0xd73f0822), UNI_BRANCH_POINTER); /* blraa */
+	assert_int_equal(a64(0xd69f03e0), UNI_BRANCH_END);     /* eret */
+	assert_int_equal(a64(0xd4200000), UNI_BRANCH_END);     /* brk */
+	assert_int_equal(a64(0xd503201f), UNI_BRANCH_PAD);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -321,6 +570,12 @@ int main(void)
 		cmocka_unit_test(uncertain_is_marked),
 		cmocka_unit_test(first_byte_is_the_callers),
 		cmocka_unit_test(aarch64),
+		cmocka_unit_test(jumps_behind_a_call),
+		cmocka_unit_test(returns_that_go_elsewhere),
+		cmocka_unit_test(another_frame_is_not_reached),
+		cmocka_unit_test(lengths),
+		cmocka_unit_test(rare_lengths),
+		cmocka_unit_test(kinds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

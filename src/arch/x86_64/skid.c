@@ -12,47 +12,86 @@ static uint64_t target_of(const uint8_t *code, unsigned distance_at, uint64_t at
 	return at + distance_at + sizeof(v) + (uint64_t)(int64_t)v;
 }
 
-/* The length of FF /2 with its ModRM byte, SIB and displacement; 0: it does not fit. SDM 2.1.3. */
-static size_t pointer_call_size(const uint8_t *code, size_t n)
+/* FF /2 and /4. jmp *table(,index,8) is a switch, whose table is known. */
+static enum uni_branch by_pointer(const uint8_t *code, size_t n, uint64_t at, uint64_t *target_ret)
 {
-	unsigned mod = n >= 2 ? code[1] >> 6 : 0, rm = n >= 2 ? code[1] & 7 : 0;
-	size_t size = 2;
+	size_t size = n >= 2 ? uni_x86_64_modrm_size(code + 1, n - 1) : 0;
+	uint32_t table;
 
-	if (mod != 3 && rm == 4)
-		size++;
-	if (mod == 1)
-		size++;
-	else if (mod == 2 || (mod == 0 && (rm == 5 || (rm == 4 && n >= 3 && (code[2] & 7) == 5))))
-		size += 4;
-	return size <= n ? size : 0;
+	if (size == 0)
+		return UNI_BRANCH_NONE;
+	switch (code[1] >> 3 & 7) {
+	case 2:
+		*target_ret = at + 1 + size;
+		return UNI_BRANCH_POINTER;
+	case 4:
+		*target_ret = 0;
+		if (code[1] == 0x24 && (code[2] & 0xc7) == 0xc5) {
+			memcpy(&table, code + 3, sizeof(table));
+			*target_ret = (uint64_t)(int64_t)(int32_t)table;
+		}
+		return UNI_BRANCH_INDIRECT;
+	case 6: /* push */
+		return UNI_BRANCH_TOP;
+	default:
+		return UNI_BRANCH_NONE;
+	}
+}
+
+/* push; mov or xchg to (%rsp). */
+static bool writes_top(const uint8_t *code, size_t n)
+{
+	bool is_store = code[0] == 0x87 || code[0] == 0x89 || code[0] == 0xc7;
+
+	return (code[0] & 0xf8) == 0x50 || code[0] == 0x68 || code[0] == 0x6a ||
+	       (is_store && n >= 3 && (code[1] & 0xc7) == 0x04 && code[2] == 0x24);
+}
+
+static enum uni_branch of_two_bytes(
+	const uint8_t *code, size_t n, uint64_t at, uint64_t *target_ret)
+{
+	if (n >= 6 && (code[1] & 0xf0) == 0x80) {
+		*target_ret = target_of(code, 2, at);
+		return UNI_BRANCH_JUMP;
+	}
+	if (n >= 2 && code[1] == 0x1f)
+		return UNI_BRANCH_PAD;
+	return n >= 2 && (code[1] == 0x0b || code[1] == 0x07) ? UNI_BRANCH_END : UNI_BRANCH_NONE;
+}
+
+static enum uni_branch of_one_byte(const uint8_t *code, size_t n, uint64_t at, uint64_t *target_ret)
+{
+	if (n >= 2 && (code[0] == 0xeb || (code[0] & 0xf0) == 0x70 || (code[0] & 0xfc) == 0xe0)) {
+		*target_ret = at + 2 + (uint64_t)(int64_t)(int8_t)code[1];
+		return code[0] == 0xeb ? UNI_BRANCH_GOTO : UNI_BRANCH_JUMP;
+	}
+	if (n >= 5 && (code[0] == 0xe8 || code[0] == 0xe9)) {
+		*target_ret = target_of(code, 1, at);
+		return code[0] == 0xe8 ? UNI_BRANCH_CALL : UNI_BRANCH_GOTO;
+	}
+	if (code[0] == 0xc2 || code[0] == 0xc3)
+		return UNI_BRANCH_RETURN;
+	if (code[0] == 0x90)
+		return UNI_BRANCH_PAD;
+	if (code[0] == 0xcc || code[0] == 0xcf || code[0] == 0xf4) /* int3, iret, hlt */
+		return UNI_BRANCH_END;
+	return writes_top(code, n) ? UNI_BRANCH_TOP : UNI_BRANCH_NONE;
 }
 
 enum uni_branch uni_x86_64_branch(const uint8_t *code, size_t n, uint64_t at, uint64_t *target_ret)
 {
-	if (n >= 5 && code[0] == 0xe8) {
-		*target_ret = target_of(code, 1, at);
-		return UNI_BRANCH_CALL;
-	}
-	if (n >= 2 && (code[0] == 0xeb || (code[0] & 0xf0) == 0x70 || (code[0] & 0xfc) == 0xe0)) {
-		*target_ret = at + 2 + (uint64_t)(int64_t)(int8_t)code[1];
-		return UNI_BRANCH_JUMP;
-	}
-	if (n >= 5 && code[0] == 0xe9) {
-		*target_ret = target_of(code, 1, at);
-		return UNI_BRANCH_JUMP;
-	}
-	if (n >= 6 && code[0] == 0x0f && (code[1] & 0xf0) == 0x80) {
-		*target_ret = target_of(code, 2, at);
-		return UNI_BRANCH_JUMP;
-	}
-	if (n >= 2 && code[0] == 0xff && ((code[1] >> 3) & 7) == 4)
-		return UNI_BRANCH_INDIRECT;
-	if (n >= 2 && code[0] == 0xff && ((code[1] >> 3) & 7) == 2 &&
-		pointer_call_size(code, n) != 0) {
-		*target_ret = at + pointer_call_size(code, n);
-		return UNI_BRANCH_POINTER;
-	}
-	return UNI_BRANCH_NONE;
+	size_t prefixes = uni_x86_64_prefixes(code, n);
+
+	code += prefixes;
+	n -= prefixes;
+	at += prefixes;
+	if (n == 0)
+		return UNI_BRANCH_NONE;
+	if (code[0] == 0x0f)
+		return of_two_bytes(code, n, at, target_ret);
+	if (code[0] == 0xff)
+		return by_pointer(code, n, at, target_ret);
+	return of_one_byte(code, n, at, target_ret);
 }
 
 /* The word below the stack pointer is the return address that was popped last. */

@@ -115,6 +115,7 @@ const struct uni_arch uni_arch_x86_64 = {
 	.may_wake = may_wake,
 	.sets_frame = uni_x86_64_sets_frame,
 	.after_call = uni_x86_64_after_call,
+	.insn_size = uni_x86_64_insn_size,
 	.branch = uni_x86_64_branch,
 	.has_returned = uni_x86_64_has_returned,
 	.clears_fp = uni_x86_64_clears_fp,

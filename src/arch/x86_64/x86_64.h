@@ -77,6 +77,12 @@ int uni_x86_64_fp_step(struct uni_as *as, const struct uni_unwind_hints *hints, 
 /* restore.c: see arch.h. */
 int uni_x86_64_restore(struct uni_as *as, struct uni_regs *regs);
 
+/* insn.c: see arch.h; the bytes before the opcode; those of ModRM, SIB and displacement. 0: it does
+ * not fit, or is no instruction. */
+size_t uni_x86_64_insn_size(const uint8_t *code, size_t n);
+size_t uni_x86_64_prefixes(const uint8_t *code, size_t n);
+size_t uni_x86_64_modrm_size(const uint8_t *code, size_t n);
+
 enum uni_branch uni_x86_64_branch(const uint8_t *code, size_t n, uint64_t at, uint64_t *target_ret);
 bool uni_x86_64_has_returned(struct uni_as *as, const struct uni_regs *regs);
 
