@@ -33,9 +33,8 @@ static int run_trace_stop(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		(void)snprintf(stood, sizeof(stood), "; the guest was stopped for %.0f us",
 			(double)done.pause_ns / 1e3);
 	if (rc == 0)
-		uni_note("tracing is off: %llu place%s have their old code again%s",
-			(unsigned long long)done.nr_written,
-			uni_plural((unsigned long long)done.nr_written), stood);
+		uni_note("tracing is off: %u place%s their old code again%s", done.nr_changed,
+			done.nr_changed == 1 ? " has" : "s have", stood);
 	uni_tracing_close(&t);
 	return uni_exit_of(rc);
 }

@@ -205,6 +205,7 @@ static int plan_site(struct plan *p, const struct uni_site *s, const uint8_t *no
 	if (hook != 0 && !uni_site_on(s, p->g->bias, hook, want))
 		return -UNI_ERANGE;
 	p->ret->nr_sites += hook != 0;
+	p->ret->nr_changed += memcmp(now, want, sizeof(want)) != 0;
 	return add_patch(p, s->addr + p->g->bias, now, want, sizeof(want), pieces);
 }
 

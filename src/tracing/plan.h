@@ -54,6 +54,7 @@ struct uni_trace_plan {
 	struct uni_patch *patch; /* owned; by rising gpa: the bytes to change */
 	size_t nr;
 	uint32_t nr_functions, nr_sites; /* that will be traced */
+	uint32_t nr_changed;		 /* places of code among the patches */
 	bool calls_itself;		 /* and all that needs no patching will be, too */
 	uint32_t sets;			 /* control.sets, then */
 	uint32_t session;		 /* control.session, then */

@@ -264,8 +264,7 @@ int uni_tracer_set(struct uni_tracer *t, const struct uni_trace_choice *choice,
 	else
 		*ret = (struct uni_trace_done){ .nr_functions = plan.nr_functions,
 			.nr_sites = plan.nr_sites,
-			/* The word that marks a choice is no place of the guest's code. */
-			.nr_written = job.nr_written - (job.nr_written != 0),
+			.nr_changed = plan.nr_changed,
 			.pause_ns = job.pause_ns,
 			.threads = choice != NULL && choice->promises,
 			.calls_itself = plan.calls_itself,

@@ -36,7 +36,7 @@ bool uni_tracer_tells_callers(struct uni_tracer *t);
 
 struct uni_trace_done {
 	uint32_t nr_functions, nr_sites; /* traced now */
-	uint64_t nr_written;		 /* places that had to be changed */
+	uint32_t nr_changed;		 /* places of code that had to be changed */
 	/* the longest time for which the guest was stopped */
 	uint64_t pause_ns;
 	uint32_t nr_no_exits, nr_pieces, nr_unlike; /* functions left out; struct uni_trace_plan */

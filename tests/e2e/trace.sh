@@ -51,13 +51,19 @@ for w in json.load(open(sys.argv[1] + "/session.json"))["guests"][0]["watches"]:
 }
 
 start_stop() {
-	code "$T/before" && "$U" trace start "$target" -e "$elf" --filter 'traced_*' && code "$T/on" ||
+	code "$T/before" && "$U" trace start "$target" -e "$elf" --filter 'traced_*' 2>"$T/start" && code "$T/on" ||
 		return 1
 	if cmp -s "$T/before" "$T/on"; then
 		echo 'start changed nothing'
 		return 1
 	fi
-	"$U" trace stop "$target" -e "$elf" && code "$T/after" && cmp "$T/before" "$T/after"
+	"$U" trace stop "$target" -e "$elf" 2>"$T/stop" && code "$T/after" && cmp "$T/before" "$T/after" &&
+		"$U" trace stop "$target" -e "$elf" 2>"$T/again" || return 1
+	# Both speak of places of code alone.
+	cat "$T/start" "$T/stop" "$T/again"
+	places=$(sed -n 's/.* functions at \([0-9]*\) places are traced.*/\1/p' "$T/start")
+	[ "$places" -gt 0 ] && grep -q ": $places places have their old code again" "$T/stop" &&
+		grep -q ': 0 places have their old code again' "$T/again"
 }
 
 # Dead at 7 calls of each command (by default 2), or at each write into a VMM; then there is one that switches everything off.
