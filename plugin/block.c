@@ -58,10 +58,10 @@ static uint64_t mix(uint64_t h, uint64_t v)
 	return h ^ h >> 32;
 }
 
-static uint64_t key_of(const struct qemu_plugin_tb *tb)
+static uint64_t key_of(const struct qemu_plugin_tb *tb, uint64_t moved)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
-	uint64_t key = mix(qemu_plugin_tb_vaddr(tb), n);
+	uint64_t key = mix(places_linked(qemu_plugin_tb_vaddr(tb), moved), n);
 
 	for (size_t i = 0; i < n; i++) {
 		uint8_t bytes[16] = { 0 };
@@ -207,35 +207,41 @@ static uint8_t kind_of(const struct block *b, bool is_site)
 	return b->is_start ? BLOCK_START : is_site ? BLOCK_SITE : BLOCK_STEP;
 }
 
-static void block_fill(struct block *b, const struct qemu_plugin_tb *tb, uint8_t *length)
+/* All addresses are those that the image is linked for: `moved` is how far the block is from there.
+ */
+static void block_fill(
+	struct block *b, const struct qemu_plugin_tb *tb, uint64_t moved, uint8_t *length)
 {
 	uint8_t bytes[16] = { 0 };
 	size_t size = 0;
 	struct flow_insn f;
 	bool is_site = is_behind_call(tb);
+	uint64_t last = 0;
 
-	b->pc = qemu_plugin_tb_vaddr(tb);
+	b->pc = places_linked(qemu_plugin_tb_vaddr(tb), moved);
 	b->nr_insns = (uint32_t)qemu_plugin_tb_n_insns(tb);
 	for (uint32_t i = 0; i < b->nr_insns; i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 
 		size = insn_bytes(insn, bytes);
 		length[i] = (uint8_t)size;
-		b->last = qemu_plugin_insn_vaddr(insn);
+		last = qemu_plugin_insn_vaddr(insn);
 		b->switches = b->switches || plugin.arch->switches_stack(bytes, size);
 		b->may_stop = b->stops != 0;
 		if (plugin.arch->may_stop(bytes, size))
 			b->stops |= UINT64_C(1) << (i < 63 ? i : 63);
 	}
-	b->end = b->last + size;
+	b->last = places_linked(last, moved);
+	b->end = places_linked(last + size, moved);
 	/* QEMU shows an instruction that goes on in the next page, and leaves it to a block of its
 	 * own. */
-	b->is_split = !plugin.arch->links && (b->last & 4095) > 4096 - 16;
+	b->is_split = !plugin.arch->links && (last & 4095) > 4096 - 16;
 	if (b->is_split) {
 		b->may_stop = true;
 		b->stops |= UINT64_C(1) << (b->nr_insns < 64 ? b->nr_insns - 1 : 63);
 	}
-	f = plugin.arch->flow(b->last, bytes, size);
+	f = plugin.arch->flow(last, bytes, size);
+	f.target = places_linked(f.target, moved);
 	b->flow = (uint8_t)f.flow;
 	b->next = f.ends || f.flow != FLOW_ON ? NOWHERE : b->end;
 	b->target = f.flow == FLOW_ON ? f.target : NOWHERE;
@@ -258,7 +264,7 @@ static void block_fill(struct block *b, const struct qemu_plugin_tb *tb, uint8_t
 		      !is_site;
 }
 
-static struct block *block_create(const struct qemu_plugin_tb *tb)
+static struct block *block_create(const struct qemu_plugin_tb *tb, uint64_t moved)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
 	struct block *b = n != 0 && n <= UNI_EXACT_BLOCK_INSN ? calloc(1, sizeof(*b)) : NULL;
@@ -269,7 +275,7 @@ static struct block *block_create(const struct qemu_plugin_tb *tb)
 		return NULL;
 	length = area_add(&plugin.area, UNI_EXACT_PART_LENGTHS, n, &first);
 	if (length != NULL) {
-		block_fill(b, tb, length);
+		block_fill(b, tb, moved, length);
 		b->lengths = length;
 		b->out = area_add(&plugin.area, UNI_EXACT_PART_BLOCKS, 1, &index);
 	}
@@ -308,13 +314,13 @@ struct block *block_starting_at(uint64_t pc)
 
 static struct block *block_of(const struct qemu_plugin_tb *tb)
 {
-	uint64_t key = key_of(tb);
+	uint64_t moved = places_moved(tb), key = key_of(tb, moved);
 	uint32_t slot = slot_of(&known, key);
 	struct block *b;
 
 	if (known.key[slot] != 0)
 		return known.v[slot];
-	b = block_create(tb);
+	b = block_create(tb, moved);
 	if (b == NULL)
 		return NULL;
 	b->twin = block_starting_at(b->pc);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which function an address belongs to. uniscope writes the image's functions into a file: a magic
- * number, their number, then start and end of each, sorted by start. A byte for each may follow: 1
- * keeps its calls out of the trace. Starts that are called and are not in it (firmware, loaded
- * code) are added as they come.
+ * Which function an address belongs to. uniscope writes the image's functions into a file
+ * (struct uni_exact_table): start and end of each, sorted by start. There may be a byte for each
+ * then: 1 keeps its calls out of the trace. The image's code follows: start and size of each piece,
+ * then the bytes of all. Starts that are called and are not in it (firmware, loaded code) are added
+ * as they come.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -27,29 +28,63 @@ static bool read_all(int fd, void *to, size_t size)
 	return true;
 }
 
+static bool load_hidden(int fd, const struct uni_exact_table *t)
+{
+	if (t->nr_hidden == 0)
+		return true;
+	plugin.hidden = malloc(t->nr_hidden + 1);
+	return plugin.hidden != NULL && read_all(fd, plugin.hidden + 1, t->nr_hidden);
+}
+
+static bool load_code(int fd, uint64_t nr, uint64_t nr_own)
+{
+	struct code_piece *piece = calloc(nr + 1, sizeof(*piece));
+	uint64_t size = 0;
+	uint8_t *bytes;
+
+	if (piece == NULL)
+		return false;
+	for (uint64_t i = 0; i < nr; i++) {
+		uint64_t range[2];
+
+		if (!read_all(fd, range, sizeof(range)) || range[1] == 0 ||
+			range[1] > UNI_EXACT_CODE - size || range[0] > UINT64_MAX - range[1]) {
+			free(piece);
+			return false;
+		}
+		piece[i] = (struct code_piece){ range[0], range[1], size };
+		size += range[1];
+	}
+	bytes = malloc(size + 1);
+	if (bytes == NULL || !read_all(fd, bytes, size)) {
+		free(bytes);
+		free(piece);
+		return false;
+	}
+	places_init(piece, nr, nr_own, bytes);
+	return true;
+}
+
 static int load_from(struct functions *f, struct area *a, int fd, const char **why_ret)
 {
-	uint64_t head[2];
+	struct uni_exact_table t;
 
 	*why_ret = "it is not a table of functions that uniscope wrote";
-	if (!read_all(fd, head, sizeof(head)) || head[0] != UNI_EXACT_TABLE || head[1] == 0 ||
-		head[1] > UNI_EXACT_FUNCTIONS)
+	if (!read_all(fd, &t, sizeof(t)) || t.magic != UNI_EXACT_TABLE || t.nr == 0 ||
+		t.nr > UNI_EXACT_FUNCTIONS || (t.nr_hidden != 0 && t.nr_hidden != t.nr) ||
+		t.nr_pieces > UNI_EXACT_PIECES)
 		return -1;
-	f->nr_known = (uint32_t)head[1];
-	f->known = area_add(a, UNI_EXACT_PART_FUNCTIONS, head[1] + 1, NULL);
+	f->nr_known = (uint32_t)t.nr;
+	f->known = area_add(a, UNI_EXACT_PART_FUNCTIONS, t.nr + 1, NULL);
 	f->found = calloc(SLOTS, sizeof(*f->found));
 	f->found_start = calloc(UNI_EXACT_FOUND, sizeof(*f->found_start));
 	if (f->known == NULL || f->found == NULL || f->found_start == NULL) {
 		*why_ret = "there is no room for the functions";
 		return -1;
 	}
-	if (!read_all(fd, f->known + 1, head[1] * sizeof(*f->known)))
+	if (!read_all(fd, f->known + 1, t.nr * sizeof(*f->known)) || !load_hidden(fd, &t) ||
+		!load_code(fd, t.nr_pieces, t.nr_own))
 		return -1;
-	plugin.hidden = malloc(head[1] + 1);
-	if (plugin.hidden == NULL || !read_all(fd, plugin.hidden + 1, head[1])) {
-		free(plugin.hidden);
-		plugin.hidden = NULL;
-	}
 	for (uint32_t i = 1; i <= f->nr_known; i++) {
 		if (f->known[i].end <= f->known[i].start ||
 			(i > 1 && f->known[i].start < f->known[i - 1].end))

@@ -58,6 +58,19 @@ static inline bool function_is_known(const struct functions *f, uint32_t functio
 	return function != 0 && function <= f->nr_known;
 }
 
+/* ---- places.c: code of the image that runs elsewhere than it is linked for ---- */
+
+struct code_piece {
+	uint64_t start, size, at; /* at: of its bytes, behind those of the pieces before it */
+};
+
+/* Pieces and their bytes are kept. The first nr_own are the image's, the others are of programs. */
+void places_init(struct code_piece *piece, uint64_t nr, uint64_t nr_own, uint8_t *bytes);
+/* How far that block is from where it is linked, for places_linked(). */
+uint64_t places_moved(const struct qemu_plugin_tb *tb);
+/* An address in code that is so far away, as it is linked. */
+uint64_t places_linked(uint64_t pc, uint64_t moved);
+
 /* ---- x86_64.c, aarch64.c: what an instruction does to the flow of control ---- */
 
 enum flow {

@@ -16,15 +16,27 @@
 
 #define UNI_EXACT_PLUGIN     "uniscope-exact.so"	/* its file */
 #define UNI_EXACT_MAGIC	     UINT64_C(0x31746361786e75) /* "unxact1" */
-#define UNI_EXACT_TABLE	     UINT64_C(0x3162617478756e) /* "nuxtab1": the functions' file */
+#define UNI_EXACT_TABLE	     UINT64_C(0x3262617478756e) /* "nuxtab2": the functions' file */
 #define UNI_EXACT_DEPTH	     480 /* frames of a context; deeper ones lie beside their caller */
 #define UNI_EXACT_NODES	     (1u << 22) /* at most, of each part */
 #define UNI_EXACT_BLOCKS     (1u << 20)
 #define UNI_EXACT_LENGTHS    (1u << 24)
 #define UNI_EXACT_CUTS	     (1u << 16)
 #define UNI_EXACT_FUNCTIONS  (1u << 20)
-#define UNI_EXACT_FOUND	     (1u << 16) /* of the functions: found while the guest ran */
-#define UNI_EXACT_BLOCK_INSN 4096u	/* of one block */
+#define UNI_EXACT_FOUND	     (1u << 16)		  /* of the functions: found while the guest ran */
+#define UNI_EXACT_BLOCK_INSN 4096u		  /* of one block */
+#define UNI_EXACT_PIECES     64u		  /* of the image's code */
+#define UNI_EXACT_CODE	     (UINT64_C(64) << 20) /* bytes of all of them */
+
+/*
+ * The file for the plugin: this, the functions (struct uni_exact_function), and a byte for each if
+ * nr_hidden is their number (1: its calls are not recorded). Then come start and size of each piece
+ * of code, and the bytes of all pieces. The first nr_own pieces are the image's. The others are
+ * those of programs that it loads, wherever the guest has them.
+ */
+struct uni_exact_table {
+	uint64_t magic, nr, nr_hidden, nr_pieces, nr_own;
+};
 
 enum uni_exact_part {
 	UNI_EXACT_PART_FUNCTIONS,
@@ -70,7 +82,8 @@ enum uni_exact_stat {
 struct uni_exact_header {
 	uint64_t magic;
 	uint32_t mode, state, machine, nr_vcpus; /* machine: EM_* */
-	uint64_t icount;			 /* reserved, 0 */
+	uint64_t moved; /* how far the image's newest code ran from where it is linked (modulo
+			   2^64); 0: it ran there. All addresses of its code are as linked */
 	struct {
 		uint64_t at, nr;
 	} part[UNI_EXACT_PARTS];

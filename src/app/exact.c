@@ -35,6 +35,8 @@
 struct run {
 	const struct uni_exact_args *args;
 	struct uni_image *image;
+	struct uni_exact_image all[UNI_IMAGES_MAX]; /* that one, then programs */
+	size_t nr_all;
 	struct uni_scratch scratch;
 	char table[4096], counts[4096]; /* files for the plugin and from it */
 	char end[512];			/* how the guest ended */
@@ -50,8 +52,33 @@ static int load_image(struct run *run, struct uni_err *err)
 {
 	const struct uni_image_search search = uni_search_of(&run->args->rec->debug_dirs);
 	const char *image = run->args->symbols != NULL ? run->args->symbols : run->args->qemu.image;
+	int rc = uni_image_load_from(image, &search, &run->image, err);
 
-	return uni_image_load_from(image, &search, &run->image, err);
+	run->all[0].image = run->image;
+	run->nr_all = 1;
+	return rc;
+}
+
+/* The guest's programs that are files; wherever the guest has them, the plugin finds
+ * them. */
+static int load_programs(struct run *run, struct uni_err *err)
+{
+	const struct uni_image_search search = uni_search_of(&run->args->rec->debug_dirs);
+	const struct uni_opt_list *given = &run->args->rec->sysroot;
+
+	for (size_t i = 0; i < given->items.nr; i++) {
+		struct uni_exact_image *to = &run->all[run->nr_all];
+		int rc;
+
+		if (run->nr_all == UNI_IMAGES_MAX)
+			return uni_err_set(err, UNI_EUSAGE, "-e names too many images: at most %d",
+				UNI_IMAGES_MAX);
+		rc = uni_image_load_from(given->items.v[i], &search, &to->image, err);
+		if (rc != 0)
+			return rc;
+		to->bias = UNI_EXACT_PROGRAM(run->nr_all++);
+	}
+	return 0;
 }
 
 static int load_exact_image(struct run *run, struct uni_err *err)
@@ -59,13 +86,15 @@ static int load_exact_image(struct run *run, struct uni_err *err)
 	int rc = load_image(run, err);
 
 	if (rc == 0)
+		rc = load_programs(run, err);
+	if (rc == 0)
 		rc = uni_scratch_make(&run->scratch, err);
 	if (rc != 0)
 		return rc;
 	(void)snprintf(run->table, sizeof(run->table), "%s/functions", run->scratch.path);
 	(void)snprintf(run->counts, sizeof(run->counts), "%s/exact", run->scratch.path);
 	return uni_exact_write_table(
-		run->image, run->args->filter, run->args->nr_filter, run->table, err);
+		run->all, run->nr_all, run->args->filter, run->args->nr_filter, run->table, err);
 }
 
 static void fill_meta(const struct run *run, uint32_t nr_vcpus, struct uni_record_meta *m)
@@ -101,6 +130,8 @@ static int begin_session(struct run *run, uint32_t nr_vcpus, struct uni_err *err
 			run->args->rec->output, meta, run->args->rec->overwrite, &run->rec, err);
 	if (rc == 0)
 		rc = uni_recorder_add_image(run->rec, 0, run->image, err);
+	for (size_t i = 1; rc == 0 && i < run->nr_all; i++)
+		rc = uni_recorder_add_more(run->rec, 0, run->all[i].image, run->all[i].bias, err);
 	if (rc == 0 && run->calls.calls != NULL)
 		rc = uni_calls_session_begin(&run->calls, run->rec, err);
 	return rc;
@@ -250,6 +281,30 @@ static void tell_calls(const struct run *run)
 		uni_note("%" PRIu64 " are lost", lost);
 }
 
+/* How far the image moved, and the programs of which no code ran. */
+static void tell_places(const struct run *run, const struct uni_exact *e)
+{
+	const struct uni_exact_function *f;
+	const struct uni_exact_node *node;
+	uint32_t nr_functions, nr_nodes, i;
+
+	f = uni_exact_functions(e, &nr_functions);
+	node = uni_exact_nodes(e, &nr_nodes);
+	if (uni_exact_moved(e) != 0)
+		uni_note("%s moved by 0x%" PRIx64 "; its addresses are as linked",
+			uni_image_path(run->image), uni_exact_moved(e));
+	for (size_t k = 1; k < run->nr_all; k++) {
+		for (i = 0; i < nr_nodes; i++) {
+			if (node[i].insns != 0 &&
+				f[node[i].function].start >> 32 == run->all[k].bias >> 32)
+				break;
+		}
+		if (i == nr_nodes)
+			uni_note("%s: none of its code was executed",
+				uni_image_path(run->all[k].image));
+	}
+}
+
 static void tell_exact_counts(const struct run *run, const struct uni_exact *e)
 {
 	uint64_t unsure = uni_exact_stat(e, UNI_EXACT_UNKNOWN_CUTS);
@@ -268,6 +323,7 @@ static void tell_exact_counts(const struct run *run, const struct uni_exact *e)
 	if (uni_exact_before(e) != 0)
 		uni_note("%" PRIu64 " instruction%s of firmware before the image are left out",
 			uni_exact_before(e), uni_plural(uni_exact_before(e)));
+	tell_places(run, e);
 	if (run->args->repeatable && run->over)
 		uni_note("the guest did not end by itself: when it was ended is not repeatable");
 	if (unsure != 0)
@@ -323,7 +379,6 @@ static int check_calls(const struct run *run, struct uni_err *err)
 
 static int finish_exact(struct run *run, const struct uni_exact *e, struct uni_err *err)
 {
-	const struct uni_guest g = { .image = run->image };
 	int rc = check_counts(run, e, err);
 	bool empty = rc != 0 && run->rec != NULL && rc != -UNI_EIO;
 
@@ -335,7 +390,9 @@ static int finish_exact(struct run *run, const struct uni_exact *e, struct uni_e
 		uni_sdir_remove(run->args->rec->output);
 	if (rc != 0)
 		return rc;
-	uni_record_add_places(&g, run->args->rec, run->args->rec->output);
+	for (size_t i = 0; i < run->nr_all; i++)
+		uni_record_add_places(&(struct uni_guest){ .image = run->all[i].image },
+			run->args->rec, run->args->rec->output);
 	if (!run->args->rec->quiet)
 		tell_exact_counts(run, e);
 	return check_calls(run, err);
@@ -348,7 +405,8 @@ static int run_release(struct run *run, struct uni_exact *e, int rc, struct uni_
 		rc = end_session(run, NULL, rc, err);
 	uni_calls_session_close(&run->calls);
 	uni_exact_destroy(e);
-	uni_image_destroy(run->image);
+	for (size_t i = 0; i < run->nr_all; i++)
+		uni_image_destroy(run->all[i].image);
 	return rc;
 }
 
@@ -396,7 +454,7 @@ int uni_exact_print(const struct uni_exact_args *args, const char *counts, struc
 		rc = load_image(&run, err);
 	if (rc == 0)
 		rc = uni_exact_write_table(
-			run.image, args->filter, args->nr_filter, run.table, err);
+			run.all, 1, args->filter, args->nr_filter, run.table, err);
 	if (rc == 0 &&
 		(option = uni_exact_option(args, run.image, run.counts, run.table, err)) == NULL)
 		rc = -(int)err->code;

@@ -377,6 +377,11 @@ uint64_t uni_exact_before(const struct uni_exact *e)
 	return e->node[0].insns;
 }
 
+uint64_t uni_exact_moved(const struct uni_exact *e)
+{
+	return e->head->moved;
+}
+
 const struct uni_exact_function *uni_exact_functions(const struct uni_exact *e, uint32_t *nr_ret)
 {
 	*nr_ret = (uint32_t)nr_of(e, UNI_EXACT_PART_FUNCTIONS);

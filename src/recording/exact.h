@@ -18,11 +18,20 @@ struct uni_record_stats;
 struct uni_recorder;
 struct uni_image;
 
-/* Writes a file with the addresses of functions, for the plugin. Calls of those whose names match
- * none of the globs are not recorded; without globs all are. -UNI_ENOENT: the image has no names,
- * or none matches. */
-int uni_exact_write_table(const struct uni_image *img, const char *const *glob, size_t nr_globs,
-	const char *path, struct uni_err *err);
+/* An image of the guest, and what its addresses have more in the counts than in its file. */
+struct uni_exact_image {
+	struct uni_image *image;
+	uint64_t bias;
+};
+
+/* Places for programs that the guest loads: nothing of a guest is there. */
+#define UNI_EXACT_PROGRAM(i) (UINT64_C(0x600000000000) + ((uint64_t)(i) << 32))
+
+/* Writes a file with functions and code, for the plugin. image[0] is the one that counting begins
+ * with. Calls of functions whose names match none of the globs are not recorded; without globs all
+ * are. -UNI_ENOENT: image[0] has no names, or none matches. */
+int uni_exact_write_table(const struct uni_exact_image *image, size_t nr, const char *const *glob,
+	size_t nr_globs, const char *path, struct uni_err *err);
 
 /* data is copied. -UNI_EFORMAT. */
 int uni_exact_parse(const void *data, size_t size, struct uni_exact **ret, struct uni_err *err);
@@ -44,6 +53,8 @@ uint64_t uni_exact_stat(const struct uni_exact *e, enum uni_exact_stat stat);
 /* Executed since the image's first instruction, and before it. */
 uint64_t uni_exact_insns(const struct uni_exact *e);
 uint64_t uni_exact_before(const struct uni_exact *e);
+/* How far image[0] ran from where it is linked (modulo 2^64); 0: it ran there. */
+uint64_t uni_exact_moved(const struct uni_exact *e);
 
 const struct uni_exact_function *uni_exact_functions(const struct uni_exact *e, uint32_t *nr_ret);
 const struct uni_exact_node *uni_exact_nodes(const struct uni_exact *e, uint32_t *nr_ret);

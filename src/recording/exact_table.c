@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of functions that QEMU's plugin is given: start and end of each, none over another. */
+/* The table of functions that QEMU's plugin is given: start and end of each, none over another. And
+ * the code, by which the plugin finds it where it runs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,73 +10,170 @@
 #include "obj/image.h"
 #include "recording/exact.h"
 
+struct row {
+	struct uni_exact_function f;
+	uint8_t hidden; /* 1: no glob matches its name */
+};
+
+struct table {
+	const struct uni_exact_image *image;
+	size_t nr_images;
+	const char *const *glob;
+	size_t nr_globs;
+	struct row *row;
+	size_t nr, nr_shown;
+};
+
+static bool is_hidden(const struct table *t, const char *name)
+{
+	for (size_t i = 0; i < t->nr_globs; i++) {
+		if (uni_glob_match(t->glob[i], name))
+			return false;
+	}
+	return t->nr_globs != 0;
+}
+
 /* The innermost symbol wins, as in every look-up of an address: a start within another ends that.
  */
-static size_t fill_functions(const struct uni_image *img, struct uni_exact_function *out, size_t nr)
+static void add_functions(struct table *t, const struct uni_exact_image *of)
 {
-	size_t n = 0;
+	const struct uni_image *img = of->image;
+	size_t first = t->nr;
 
-	for (size_t i = 0; i < nr; i++) {
+	for (size_t i = 0; i < uni_image_nr_symbols(img); i++) {
 		const struct uni_symbol *sym = uni_image_symbol(img, i);
-		struct uni_exact_function f = { sym->addr, 0 };
+		struct uni_exact_function f = { sym->addr + of->bias, 0 };
+		struct row *last = t->nr != first ? &t->row[t->nr - 1] : NULL;
 
-		if (__builtin_add_overflow(sym->addr, sym->size, &f.end) || sym->size == 0)
+		if (__builtin_add_overflow(f.start, sym->size, &f.end) || sym->size == 0)
 			continue;
 		if (uni_image_lookup(img, sym->addr) != sym) /* a label within a function */
 			continue;
-		if (n != 0 && out[n - 1].end > f.start)
-			out[n - 1].end = f.start;
-		out[n++] = f;
-	}
-	return n;
-}
-
-/* By function: 1 if no glob matches its name. *nr_ret: how many match. */
-static void hide_functions(const struct uni_image *img, const struct uni_exact_function *f,
-	size_t n, const char *const *glob, size_t nr_globs, uint8_t *hidden, size_t *nr_ret)
-{
-	*nr_ret = 0;
-	for (size_t i = 0; i < n; i++) {
-		const struct uni_symbol *sym = uni_image_lookup(img, f[i].start);
-
-		hidden[i] = 1;
-		for (size_t k = 0; sym != NULL && hidden[i] != 0 && k < nr_globs; k++)
-			hidden[i] = !uni_glob_match(glob[k], uni_image_sym_name(img, sym));
-		*nr_ret += hidden[i] == 0;
+		if (last != NULL && last->f.end > f.start)
+			last->f.end = f.start;
+		t->row[t->nr] = (struct row){ f, is_hidden(t, uni_image_sym_name(img, sym)) };
+		t->nr_shown += !t->row[t->nr++].hidden;
 	}
 }
 
-int uni_exact_write_table(const struct uni_image *img, const char *const *glob, size_t nr_globs,
-	const char *path, struct uni_err *err)
+static int by_start(const void *a, const void *b)
 {
-	size_t nr = uni_image_nr_symbols(img), n, shown;
-	_cleanup_free_ struct uni_exact_function *f = calloc(nr + 1, sizeof(*f));
-	_cleanup_free_ uint8_t *hidden = calloc(nr + 1, 1);
-	uint64_t head[2] = { UNI_EXACT_TABLE, 0 };
+	const struct row *x = a, *y = b;
+
+	return x->f.start < y->f.start ? -1 : x->f.start > y->f.start;
+}
+
+static int collect_rows(struct table *t, struct uni_err *err)
+{
+	const char *path = uni_image_path(t->image[0].image);
+	size_t cap = 1;
+
+	for (size_t i = 0; i < t->nr_images; i++)
+		cap += uni_image_nr_symbols(t->image[i].image);
+	t->row = calloc(cap, sizeof(*t->row));
+	if (t->row == NULL)
+		return uni_err_nomem(err);
+	for (size_t i = 0; i < t->nr_images; i++) {
+		add_functions(t, &t->image[i]);
+		if (t->nr == 0)
+			return uni_err_set(err, UNI_ENOENT,
+				"%s names no functions: give the ELF with the symbols by -e", path);
+	}
+	if (t->nr > UNI_EXACT_FUNCTIONS)
+		return uni_err_set(err, UNI_ERANGE, "%s has more than %u functions", path,
+			UNI_EXACT_FUNCTIONS);
+	if (t->nr_globs != 0 && t->nr_shown == 0)
+		return uni_err_set(err, UNI_ENOENT, "%s has no function whose name matches %s",
+			path, t->glob[0]);
+	qsort(t->row, t->nr, sizeof(*t->row), by_start);
+	return 0;
+}
+
+static const struct uni_segment *next_code(const struct uni_image *img, size_t *at)
+{
+	while (*at < uni_image_nr_segments(img)) {
+		const struct uni_segment *s = uni_image_segment(img, (*at)++);
+
+		if (s->exec && s->file_size != 0)
+			return s;
+	}
+	return NULL;
+}
+
+/* Each image's code, all of it or none. By image, how many pieces. */
+static uint64_t count_code(const struct table *t, uint64_t *nr_of)
+{
+	uint64_t all = 0, left = UNI_EXACT_CODE;
+
+	for (size_t i = 0; i < t->nr_images; i++) {
+		const struct uni_segment *s;
+		uint64_t size = 0;
+
+		nr_of[i] = 0;
+		for (size_t at = 0; (s = next_code(t->image[i].image, &at)) != NULL; nr_of[i]++)
+			size += s->file_size;
+		if (size > left || nr_of[i] > UNI_EXACT_PIECES - all)
+			nr_of[i] = size = 0;
+		all += nr_of[i];
+		left -= size;
+	}
+	return all;
+}
+
+static void put_code(const struct table *t, const uint64_t *nr_of, struct uni_sink *out)
+{
+	const struct uni_segment *s;
+
+	for (unsigned bytes = 0; bytes < 2; bytes++) {
+		for (size_t i = 0; i < t->nr_images; i++) {
+			size_t at = 0;
+
+			while (nr_of[i] != 0 && (s = next_code(t->image[i].image, &at)) != NULL) {
+				const uint64_t range[2] = { s->vaddr + t->image[i].bias,
+					s->file_size };
+
+				if (bytes != 0)
+					uni_sink_write(out, s->bytes, s->file_size);
+				else
+					uni_sink_write(out, range, sizeof(range));
+			}
+		}
+	}
+}
+
+static int write_table(const struct table *t, const char *path, struct uni_err *err)
+{
+	_cleanup_free_ uint64_t *nr_of = calloc(t->nr_images, sizeof(*nr_of));
+	struct uni_exact_table head = {
+		.magic = UNI_EXACT_TABLE, .nr = t->nr, .nr_hidden = t->nr_globs != 0 ? t->nr : 0
+	};
 	struct uni_sink *out;
 	int rc;
 
-	if (f == NULL || hidden == NULL)
+	if (nr_of == NULL)
 		return uni_err_nomem(err);
-	n = fill_functions(img, f, nr);
-	if (n == 0)
-		return uni_err_set(err, UNI_ENOENT,
-			"%s names no functions: give the ELF with the symbols by -e",
-			uni_image_path(img));
-	if (n > UNI_EXACT_FUNCTIONS)
-		return uni_err_set(err, UNI_ERANGE, "%s has more than %u functions",
-			uni_image_path(img), UNI_EXACT_FUNCTIONS);
-	hide_functions(img, f, n, glob, nr_globs, hidden, &shown);
-	if (nr_globs != 0 && shown == 0)
-		return uni_err_set(err, UNI_ENOENT, "%s has no function whose name matches %s",
-			uni_image_path(img), glob[0]);
-	head[1] = n;
+	head.nr_pieces = count_code(t, nr_of);
+	head.nr_own = nr_of[0];
 	rc = uni_sink_open_file(path, &out, err);
 	if (rc != 0)
 		return rc;
-	uni_sink_write(out, head, sizeof(head));
-	uni_sink_write(out, f, n * sizeof(*f));
-	if (nr_globs != 0)
-		uni_sink_write(out, hidden, n);
+	uni_sink_write(out, &head, sizeof(head));
+	for (size_t i = 0; i < t->nr; i++)
+		uni_sink_write(out, &t->row[i].f, sizeof(t->row[i].f));
+	for (size_t i = 0; i < head.nr_hidden; i++)
+		uni_sink_write(out, &t->row[i].hidden, 1);
+	put_code(t, nr_of, out);
 	return uni_sink_close(out, err);
+}
+
+int uni_exact_write_table(const struct uni_exact_image *image, size_t nr, const char *const *glob,
+	size_t nr_globs, const char *path, struct uni_err *err)
+{
+	struct table t = { .image = image, .nr_images = nr, .glob = glob, .nr_globs = nr_globs };
+	int rc = collect_rows(&t, err);
+
+	if (rc == 0)
+		rc = write_table(&t, path, err);
+	free(t.row);
+	return rc;
 }

@@ -36,6 +36,27 @@ assert {("program_inner", "program_burn"), ("service_work", "service_burn")} <= 
 P
 }
 
+# The same exactly: the program is named where it was loaded to. The last call may not have reached all of its parts.
+counted() {
+	for seconds in 2 8 32 128; do
+		"$U" run --exact --disk "$disk" -e "$kernel" -e "$program" -d $seconds -o "$T/x.uniscope" --overwrite \
+			2>"$T/err" && "$U" export -f counts "$T/x.uniscope" >"$T/counts" && grep -q '"program_burn"' "$T/counts" && break
+		retry "the program did not run in $seconds s"
+	done
+	cat "$T/err"
+	"$U" export --no-inline -f folded "$T/x.uniscope" >"$T/folded" &&
+		grep 'app_main;call_program;program_start;program_outer;program_inner;program_burn ' "$T/folded" || return 1
+	python3 - "$T/counts" <<'P'
+import json, sys
+of = {f["name"]: f for f in json.load(open(sys.argv[1]))["functions"]}
+burn, work = of["program_burn"], of["service_work"]
+calls = [of[n]["calls"] for n in ("program_start", "program_outer", "program_inner", "program_burn", "service_work")]
+print(calls, burn, work)
+assert calls == sorted(calls, reverse=True) and calls[0] - calls[-1] <= 1 and calls[0] > 0, calls
+assert all(a <= burn["instructions"] / 18000 / k <= b for k, a, b in [(4, burn["calls"] - 1, burn["calls"] * 1.01)]), burn
+P
+}
+
 same() {
 	cmp "$BUILD/lab/loads-gcc-fp.img" "$disk"
 }
@@ -48,6 +69,7 @@ fails() { # STATUS WORDS OPTION...
 }
 
 check 'a disk boots, and kernel and program have names' boots
+check '--exact: kernel and program have names' counted
 check 'the disk is as it was' same
 head -c 510 "$disk" >"$T/none.img" && head -c 4096 /dev/zero >>"$T/none.img"
 { printf 'QFI\373' && tail -c +5 "$disk"; } >"$T/q.img"

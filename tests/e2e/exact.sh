@@ -407,6 +407,22 @@ unfixed_disk() {
 	}
 }
 
+# A guest that moves itself by its counter of cycles, to another place in each boot: its functions have names at each, and before.
+moves() {
+	elf=$BUILD/lab/deep-pie-gcc-nofp.elf
+	for run in 1 2 counts calls; do
+		mode=tree
+		[ ${#run} -eq 1 ] || mode=$run
+		counted "moves$run" "$elf" rounds=20 --exact=$mode || { cat "$T/out"; return 1; }
+		grep ' moved by 0x[0-9a-f]*000; its addresses are as linked$' "$T/out" && "$U" export -f counts "$T/moves$run.uniscope" >"$T/moves$run.counts" || return 1
+	done
+	judge moved "$T/moves1.console.log" "$T/moves1.counts" "$T/moves2.counts" "$T/movescounts.counts" "$T/movescalls.counts" &&
+		"$U" trace report -n 0 --no-demangle --json "$T/movescalls.uniscope" >"$T/report" && judge trace "$T/movescalls.counts" "$T/report" || return 1
+	# It ends at a function that has moved; and nothing is counted of a program that is not there.
+	counted ends "$elf" rounds=20 --end-at down_b -e "$elf" -e "$BUILD/lab/program-gcc-fp.elf" &&
+		grep -q 'reached down_b: ' "$T/out" && grep -q '/program-gcc-fp.elf: none of its code was executed$' "$T/out" || { cat "$T/out"; return 1; }
+}
+
 # The counts until then are there: the file is a mapping.
 killed() {
 	"$U" run --exact -q -d 100 --append loop=1 -o "$T/dead.uniscope" "$BUILD/lab/shares-gcc-nofp.elf" \
@@ -521,6 +537,7 @@ done
 check 'four vCPUs in threads of their own' known gcc-nofp --vcpus 4
 check 'the same counts again with --repeatable' repeats secs=1
 in_all check '--repeatable with a disk' unfixed_disk
+check 'a guest that moves itself' moves
 check 'QEMU is killed' killed
 check '--repeatable without --exact' refuses 'need --exact' --repeatable \
 	"$BUILD/lab/exact-gcc-nofp.elf"

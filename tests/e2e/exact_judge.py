@@ -12,6 +12,8 @@ exact_judge.py calls-of COUNTS REPORT VCPUS   the same of a guest that was kille
 exact_judge.py part REPORT CALLS           the first of so many calls of exact_fib, and the others lost
 exact_judge.py diff BEFORE AFTER DIFF      `diff --json` against the counts of both sides
 exact_judge.py modes TREE COUNTS          --exact=counts against --exact=tree, which counts by other means
+exact_judge.py moved CONSOLE COUNTS...     lab/apps/deep.c wherever it was: the guest's own counts of calls, the same in each run, and
+                                           no function without a name
 exact_judge.py range COUNTS               where the functions of lab/apps/exact.c lie, for QEMU's -dfilter
 exact_judge.py steps COUNTS LOG            each of their instructions as often as QEMU has logged it, one a block
 exact_judge.py parts MIDDLE BEFORE REPORT  between fib and ack, and before main
@@ -404,6 +406,18 @@ def modes(tree, counts):
     return bad + same('executions', b['executions'] == a['executions'], True)
 
 
+def moved(console, *counts):
+    text = open(console, errors='replace').read()
+    runs = [json.load(open(path)) for path in counts]
+    own = [{f['name']: (f['calls'], f['instructions']) for f in r['functions']} for r in runs]
+    bad = sum(same('functions without a name', [f['address'] for f in r['functions'] if f['name'] is None], []) for r in runs)
+    for name in ('hot_work', 'down_c'):
+        bad += same('calls of ' + name, own[0].get(name, [0])[0], int(re.search(rf'^truth {name} (\d+) ', text, re.M).group(1)))
+    for name in ('hot_work', 'down_a', 'down_b', 'down_c', 'lab_stop', 'app_main', 'kmain'):
+        bad += sum(same(name, o.get(name), own[0].get(name)) for o in own[1:])
+    return bad
+
+
 def totals_of(info):
     """The sums that a report shows of each file must be those of its lines and functions."""
     wrong, seen = 0, {}
@@ -447,4 +461,4 @@ def lines(info, gcov):
 
 if __name__ == '__main__':
     sys.exit(1 if {'known': known, 'callgrind': callgrind, 'annotated': annotated, 'calls': calls, 'lines': lines,
-                'modes': modes, 'blocks': blocks, 'jumps': jumps, 'quarters': quarters, 'basic': basic, 'parts': parts, 'trace': trace, 'calls-of': calls_of, 'part': part, 'diff': diff, 'several': several, 'grown': grown, 'range': range_of, 'steps': steps}[sys.argv[1]](*sys.argv[2:]) else 0)
+                'modes': modes, 'moved': moved, 'blocks': blocks, 'jumps': jumps, 'quarters': quarters, 'basic': basic, 'parts': parts, 'trace': trace, 'calls-of': calls_of, 'part': part, 'diff': diff, 'several': several, 'grown': grown, 'range': range_of, 'steps': steps}[sys.argv[1]](*sys.argv[2:]) else 0)
