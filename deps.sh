@@ -14,8 +14,9 @@ test="libcmocka-dev lld clang-format clang-tidy cppcheck libclang-rt-14-dev git 
 	protobuf-compiler valgrind uftrace curl wget g++ rustc elfutils llvm qemu-system-arm gcc-aarch64-linux-gnu
 	ocaml-nox ocaml-findlib ocaml-dune liblwt-ocaml-dev mmdebstrap debhelper
 	lintian zsh fish linux-perf python3-jsonschema"
-# For the labs of Xen and of KVM hosts: Debian 12 on amd64 has these. Without them their tests skip.
-xen="xen-utils-4.17 xenstore-utils libxen-dev linux-image-amd64 busybox cpio kmod seabios xz-utils"
+# For the labs of Xen and of KVM hosts: Debian 12 on amd64 has these. Without them their tests skip. qemu-system-xen is the device
+# model of HVM domains (15 MB).
+xen="xen-utils-4.17 xenstore-utils libxen-dev linux-image-amd64 busybox cpio kmod seabios xz-utils qemu-system-xen"
 # With GRUB there, the hypervisor's package would be what the machine boots next: lab/xen/mkdom0
 # takes it apart instead.
 command -v update-grub >/dev/null 2>&1 || xen="$xen xen-hypervisor-4.17-amd64"

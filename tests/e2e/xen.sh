@@ -31,6 +31,7 @@ for c in $(grep -l "^# boot: $boot\$" "$cases"/cases/*.sh); do
 	*" $name "*) cp "$c" "$T/cases/" ;;
 	esac
 done
+[ ! -e "$T/cases/hvm.sh" ] || "$SRC/lab/xen/hvm" "$BUILD" "$T" "$BUILD/lab/trace/trace-shares-gcc-fp.elf" 'loop=1 uneven=1' || exit 1
 
 begin=$(date +%s)
 # By the host's clock, QEMU stood still for good in four of some ten boots. They had a domain of Linux beside a guest that is

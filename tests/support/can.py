@@ -87,7 +87,7 @@ def xen():
     for program in ("qemu-system-x86_64", "dpkg-query"):
         if shutil.which(program) is None:
             raise Cannot("%s is not installed" % program)
-    for package in ("xen-utils-4.17", "xenstore-utils", "linux-image-amd64", "busybox", "cpio", "kmod"):
+    for package in ("xen-utils-4.17", "xenstore-utils", "linux-image-amd64", "busybox", "cpio", "kmod", "qemu-system-xen"):
         done = subprocess.run(["dpkg-query", "-W", "-f", "${Status}", package], capture_output=True, check=False)
         if b"install ok installed" not in done.stdout:
             raise Cannot("%s is not installed" % package)
