@@ -76,7 +76,10 @@ static int load_programs(struct run *run, struct uni_err *err)
 		rc = uni_image_load_from(given->items.v[i], &search, &to->image, err);
 		if (rc != 0)
 			return rc;
+		/* The lower half of its addresses stays. */
 		to->bias = UNI_EXACT_PROGRAM(run->nr_all++);
+		if (uni_image_nr_segments(to->image) != 0)
+			to->bias -= uni_image_segment(to->image, 0)->vaddr >> 32 << 32;
 	}
 	return 0;
 }
@@ -296,7 +299,7 @@ static void tell_places(const struct run *run, const struct uni_exact *e)
 	for (size_t k = 1; k < run->nr_all; k++) {
 		for (i = 0; i < nr_nodes; i++) {
 			if (node[i].insns != 0 &&
-				f[node[i].function].start >> 32 == run->all[k].bias >> 32)
+				f[node[i].function].start >> 32 == UNI_EXACT_PROGRAM(k) >> 32)
 				break;
 		}
 		if (i == nr_nodes)

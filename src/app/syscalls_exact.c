@@ -77,7 +77,9 @@ static int put_answers(const struct counted *c, const struct uni_syscalls_args *
 		const struct uni_sysc_def *def;
 		bool other = false;
 
-		if (name == NULL || c->total[i].calls == 0)
+		/* A program has functions of these names that only ask. */
+		if (name == NULL || c->total[i].calls == 0 ||
+			uni_exact_is_program(c->function[i].start))
 			continue;
 		def = uni_sysc_of_function(&prefixes, name, &other);
 		/* Unikraft's file systems have functions of that name, too. */

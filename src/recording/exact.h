@@ -24,8 +24,12 @@ struct uni_exact_image {
 	uint64_t bias;
 };
 
-/* Places for programs that the guest loads: nothing of a guest is there. */
+/* Places for programs that the guest loads: 4 GiB each. Nothing of a guest is there. */
 #define UNI_EXACT_PROGRAM(i) (UINT64_C(0x600000000000) + ((uint64_t)(i) << 32))
+static inline bool uni_exact_is_program(uint64_t addr)
+{
+	return addr >= UNI_EXACT_PROGRAM(0) && addr < UNI_EXACT_PROGRAM(4096);
+}
 
 /* Writes a file with functions and code, for the plugin. image[0] is the one that counting begins
  * with. Calls of functions whose names match none of the globs are not recorded; without globs all

@@ -469,6 +469,11 @@ system_calls() {
 	"$U" trace syscalls "$T/y.uniscope" --json >"$T/out" 2>&1
 	refused $? "$T/out" 2 'export -f counts' || return 1
 	"$U" trace syscalls "$T/k.uniscope" >"$T/out" 2>&1
+	refused $? "$T/out" 1 'no function that answers a system call was called' || return 1
+	# The same code as a program of another kernel: nothing of it answers.
+	counted z "$BUILD/lab/syscalls-gcc-fp.elf" rounds=7 -e "$BUILD/lab/deep-gcc-nofp.elf" -e "$BUILD/lab/syscalls-gcc-fp.elf" &&
+		"$U" export -f counts "$T/z.uniscope" | grep -A1 '"name": "uk_syscall_r_open"' | grep 0x6001 || return 1
+	"$U" trace syscalls "$T/z.uniscope" >"$T/out" 2>&1
 	refused $? "$T/out" 1 'no function that answers a system call was called'
 }
 
