@@ -29,6 +29,7 @@ static void one_call(const uint8_t *data, size_t size)
 	struct uni_strbuf memory, out;
 	const struct uni_sysc_memory m = { read_memory, &memory, 32 };
 	struct uni_trace_copied copied[UNI_TRACE_ARGS];
+	struct uni_trace_got got[UNI_TRACE_READS_OF];
 	const size_t head = 3 + sizeof(arg);
 	uint64_t *words;
 	size_t i, nr;
@@ -47,6 +48,7 @@ static void one_call(const uint8_t *data, size_t size)
 	if (words != NULL) {
 		memcpy(words, data + 3, nr * sizeof(*words));
 		uni_trace_copied(words, nr, copied);
+		(void)uni_trace_reads(words, nr, data[0] & 1, got);
 		uni_sysc_args(
 			i < uni_sysc_nr ? &uni_sysc_table[i] : NULL, arg, 6, copied, &m, &out);
 	}

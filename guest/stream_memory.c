@@ -71,7 +71,7 @@ static int may_read(const struct uni_stream *s, uint64_t va, uint64_t size)
 	return within(h->rings, h->nr_cpus * sizeof(struct uni_trace_ring), va, size) ||
 	       within(h->hooks, sizeof(struct uni_trace_hooks), va, size) ||
 	       (h->promises && within(h->promises, promises_size(h), va, size)) ||
-	       in_tables(0, va, size) ||
+	       in_tables(0, va, size) || in_table(h->reads, 0, 0, va, size) ||
 	       (h->samplers && within(h->samplers, h->nr_cpus * sizeof(struct uni_trace_sampler),
 				       va, size)) ||
 	       within(c->text_start, c->text_end - c->text_start, va, size) || in_rings(va, size);

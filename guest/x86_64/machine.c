@@ -117,12 +117,16 @@ void uni_trace_slow_freeze(const struct saved *s)
 void uni_trace_slow_args(const struct saved *s)
 {
 	int only = entries_only();
-	const uint64_t words[] = { s->rdi, s->rsi, s->rdx, s->rcx, s->r8, s->r9,
-		only ? saved_call(s) : (uint32_t)(s->r11 - 5) };
+	const uint64_t call = only ? saved_call(s) : (uint32_t)(s->r11 - 5), place = saved_place(s);
+	uint64_t words[UNI_TRACE_ARGS + UNI_TRACE_READ_WORDS + 1] = { s->rdi, s->rsi, s->rdx,
+		s->rcx, s->r8, s->r9 };
+	unsigned nr = UNI_TRACE_ARGS;
 
-	if (uni_trace_leaves_out(words, (uint32_t)words[6], saved_place(s), !only))
+	if (uni_trace_leaves_out(words, (uint32_t)call, place, !only))
 		return;
-	extended(only ? UNI_TRACE_CLASS_CALL_ARGS : UNI_TRACE_CLASS_ENTRY_ARGS, words, 7);
+	nr += uni_trace_read_at_call((uint32_t)call, place, !only, words + nr);
+	words[nr++] = call;
+	extended(only ? UNI_TRACE_CLASS_CALL_ARGS : UNI_TRACE_CLASS_ENTRY_ARGS, words, nr);
 }
 
 void uni_trace_slow_exit(const struct saved *s)
@@ -132,11 +136,13 @@ void uni_trace_slow_exit(const struct saved *s)
 
 void uni_trace_slow_value(const struct saved *s)
 {
-	const uint64_t words[] = { s->rax, s->rdx, (uint32_t)s->r11 };
+	uint64_t words[2 + UNI_TRACE_READ_WORDS + 1] = { s->rax, s->rdx };
+	int more = uni_trace_read_at_return(s->r11, words + 2);
 
-	if (uni_trace_was_left_out(s->r11))
+	if (more < 0)
 		return;
-	extended(UNI_TRACE_CLASS_EXIT_VALUE, words, 3);
+	words[2 + more] = (uint32_t)s->r11;
+	extended(UNI_TRACE_CLASS_EXIT_VALUE, words, (unsigned)more + 3);
 }
 
 /* A call whose record the hook itself could not write. */
@@ -210,5 +216,5 @@ void uni_trace_machine_init(struct uni_trace_head *h)
 	hooks.plain_exit = (uint64_t)__x86_return_thunk;
 	hooks.entry_return = (uint64_t)uni_trace_entry_return;
 	h->hooks = (uint64_t)&hooks;
-	h->conditions = uni_trace_conditions();
+	uni_trace_conditions_init(h);
 }

@@ -168,7 +168,7 @@ static struct uni_trace_text_rule rule_of(uint32_t function)
 	return none;
 }
 
-/* As an entry with arguments; between the registers and the function are the texts. */
+/* As an entry with arguments; texts come behind the registers. */
 void uni_trace_slow_text(const struct saved *s)
 {
 	const uint64_t arg[REGS] = { s->rdi, s->rsi, s->rdx, s->rcx, s->r8, s->r9 };
@@ -177,8 +177,8 @@ void uni_trace_slow_text(const struct saved *s)
 	const uint64_t function = returns ? (uint32_t)(s->r11 - 5) : saved_call(s);
 	const struct uni_trace_text_rule r = rule_of((uint32_t)function);
 	unsigned class = returns ? UNI_TRACE_CLASS_ENTRY_ARGS : UNI_TRACE_CLASS_CALL_ARGS;
-	struct uni_trace_piece piece[2 * REGS + 2];
-	uint64_t head[REGS];
+	struct uni_trace_piece piece[2 * REGS + 3];
+	uint64_t head[REGS], read[UNI_TRACE_READ_WORDS];
 	unsigned nr = 1, most = r.bytes < UNI_TRACE_TEXT_MAX ? r.bytes : UNI_TRACE_TEXT_MAX;
 
 	if (uni_trace_leaves_out(arg, (uint32_t)function, saved_place(s), returns))
@@ -190,6 +190,8 @@ void uni_trace_slow_text(const struct saved *s)
 		add_piece(&piece[nr], arg, i, most, r.buffers >> i & 1, &head[i]);
 		nr += 2;
 	}
+	piece[nr++] = (struct uni_trace_piece){ read,
+		8 * uni_trace_read_at_call((uint32_t)function, saved_place(s), returns, read) };
 	piece[nr++] = (struct uni_trace_piece){ &function, sizeof(function) };
 	uni_trace_write_pieces(uni_trace_this_cpu(), class, piece, nr);
 }

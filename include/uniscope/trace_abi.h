@@ -136,10 +136,12 @@ enum uni_trace_class {
 	UNI_TRACE_CLASS_ENTRY = 1,
 	/* u64 previous thread, u64 next thread, u32 reason, u32 0 or UNI_TRACE_OVER */
 	UNI_TRACE_CLASS_SWITCH = 2,
-	/* As an ENTRY, with what the argument registers held: x86_64: rdi, rsi, rdx, rcx, r8, r9,
-	 * then texts (UNI_TRACE_TEXT_*), then u32 function address, u32 0 */
+	/* As an ENTRY, with what the argument registers held: x86_64: rdi, rsi, rdx, rcx, r8, r9.
+	 * Then texts (UNI_TRACE_TEXT_*), variables (UNI_TRACE_READ), and u32 function address,
+	 * u32 0 */
 	UNI_TRACE_CLASS_ENTRY_ARGS = 3,
-	/* As an EXIT, with the value: x86_64: rax, rdx, then u32 stack pointer's low half, u32 0 */
+	/* As an EXIT, with the value: x86_64: rax, rdx, then variables (UNI_TRACE_READ), then u32
+	 * stack pointer's low half, u32 0 */
 	UNI_TRACE_CLASS_EXIT_VALUE = 4,
 	/* As ENTRY and ENTRY_ARGS, in function mode: no exit will come */
 	UNI_TRACE_CLASS_CALL = 5, /* its last u32 is UNI_TRACE_CALLER's, or UNI_TRACE_STOPS */
@@ -172,6 +174,14 @@ enum uni_trace_class {
 #define UNI_TRACE_TEXT_BYTES(word) ((unsigned)(word) >> 16 & 0xffff)
 #define UNI_TRACE_TEXT_MAX	   256 /* bytes that a guest copies of one */
 #define UNI_TRACE_ARGS		   6   /* registers of arguments in front of them */
+
+/* A variable of the guest, as it was then. One word as that of a text: u8 UNI_TRACE_READ, u8 flags,
+ * u16 8, u32 low half of its address. Then its value, extended to 64 bits. */
+#define UNI_TRACE_READ	      0x80
+#define UNI_TRACE_READ_SIGNED 1 /* flag */
+#define UNI_TRACE_READ_WORD(address, is_signed)                                                \
+	(UNI_TRACE_READ | ((is_signed) ? UNI_TRACE_READ_SIGNED << 8 : 0) | (uint64_t)8 << 16 | \
+		(uint64_t)(uint32_t)(address) << 32)
 
 /* The last word of a sample. */
 #define UNI_TRACE_SAMPLE_HEAD	      5		/* words before the call chain */
@@ -313,6 +323,23 @@ struct uni_trace_conditions {
 	uint32_t nr;
 };
 
+/* A variable that is read with each call of a function with arguments, and when that returns. */
+struct uni_trace_read {
+	uint32_t function; /* low half of its address */
+	uint8_t bytes;	   /* of the variable: 1, 2, 4 or 8 */
+	uint8_t is_signed;
+	uint16_t reserved;
+	uint64_t address;
+};
+#define UNI_TRACE_READS	   64 /* at most */
+#define UNI_TRACE_READS_OF 4  /* of one function; others are not read */
+
+/* Behind it lie `room` struct uni_trace_read, as with uni_trace_text_rules. */
+struct uni_trace_reads {
+	uint32_t room; /* constant */
+	uint32_t nr;
+};
+
 /* A thread or promise that has not ended, as the guest knows it. */
 struct uni_trace_promise {
 	uint64_t id;		     /* UNI_PROMISE_NOBODY: this place is free */
@@ -361,7 +388,8 @@ struct uni_trace_head {
 	uint64_t text_rules; /* address of struct uni_trace_text_rules; 0: it copies none */
 	uint64_t promises;   /* address of struct uni_trace_promises; 0: it keeps none */
 	uint64_t conditions; /* address of struct uni_trace_conditions; 0: it heeds none */
-	uint64_t reserved[5];
+	uint64_t reads;	     /* address of struct uni_trace_reads; 0: it reads no variables */
+	uint64_t reserved[4];
 };
 
 /* Statistics of a CPU's sampler. Written by that CPU alone. */
@@ -428,6 +456,7 @@ UNI_TRACE_ASSERT(sizeof(struct uni_trace_sampler) == 64);
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_head) == 256);
 UNI_TRACE_ASSERT(__builtin_offsetof(struct uni_trace_head, text_rules) == UNI_TRACE_HEAD_OLD);
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_condition) == 16);
+UNI_TRACE_ASSERT(sizeof(struct uni_trace_read) == 16);
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_promise) == 64);
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_promises) == 32);
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_hooks) == 128);

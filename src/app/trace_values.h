@@ -7,12 +7,18 @@
 #include "base/strbuf.h"
 #include "obj/image.h"
 #include "obj/params.h"
+#include "obj/variable.h"
 #include "recording/recording.h"
 #include "trace/calls.h"
 
 struct uni_known_params {
 	bool looked;
 	struct uni_params *params; /* NULL: nothing is known of it */
+};
+
+struct uni_known_variable {
+	uint32_t low; /* half of its address */
+	char name[UNI_VARIABLE_NAME];
 };
 
 struct uni_trace_values {
@@ -26,6 +32,7 @@ struct uni_trace_values {
 	struct uni_image *image;
 	struct uni_debug *debug;		/* NULL: registers are shown as they were */
 	UNI_VEC(struct uni_known_params) known; /* by function */
+	UNI_VEC(struct uni_known_variable) variable;
 	struct uni_strbuf text;
 };
 

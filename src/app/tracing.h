@@ -74,7 +74,9 @@ struct uni_tracing_args {
 		{ 0, "args", UNI_OPT_LIST, &(a).args, "GLOB",                                    \
 			"also record argument registers and the value of these "                 \
 			"functions; 'open(path:s)' copies the text behind an argument, "         \
-			"'tcp_input(len>1000)' records such calls alone",                        \
+			"'tcp_input(len>1000)' records such calls alone. "                       \
+			"'tcp_input(@heap.used)' reads a variable with each call, "              \
+			"'malloc(return)' records the value alone",                              \
 			NULL, NULL },                                                            \
 		{ 0, "trigger", UNI_OPT_LIST, &(a).trigger, "FUNCTION:start|stop|freeze",        \
 			"when this function is called: begin to record, stop, or "               \

@@ -10,7 +10,9 @@
 #include "base/vec.h"
 #include "obj/debug.h"
 #include "obj/line_unit.h"
+#include "obj/members.h"
 #include "obj/objfile.h"
+#include "obj/params.h"
 #include "obj/ranges.h"
 
 #define UNI_SCOPE_NONE UINT32_MAX
@@ -58,6 +60,15 @@ bool uni_debug_spend(struct uni_debug *d, uint64_t steps);
 
 /* The type of die, or its return type, without typedefs and qualifiers; false if it has none. */
 bool uni_debug_plain_type(struct uni_debug *d, Dwarf_Die *die, Dwarf_Die *ret);
+bool uni_debug_is_structure(Dwarf_Die *die); /* or a union, or a class */
+/* The place of a member in its structure. False: not known, or a bit field. */
+bool uni_debug_offset_of(Dwarf_Die *member, uint64_t *ret);
+/* The member at m->path, and its type if m->size is not 0. */
+bool uni_debug_member(
+	struct uni_debug *d, Dwarf_Die *structure, struct uni_member *m, Dwarf_Die *type_ret);
+/* Form and size of a plain type. True: it is a structure, which the calling convention may spread
+ * over registers. */
+bool uni_debug_describe_type(Dwarf_Die *type, uint64_t size, struct uni_param *p);
 /* The function that has code at this address, with all functions inlined there. */
 bool uni_debug_function(struct uni_debug *d, uint64_t svma, Dwarf_Die *ret);
 

@@ -14,18 +14,15 @@ struct spot {
 	bool has_die;
 };
 
-static bool is_structure(Dwarf_Die *die)
+bool uni_debug_is_structure(Dwarf_Die *die)
 {
 	int tag = dwarf_tag(die);
 
 	return tag == DW_TAG_structure_type || tag == DW_TAG_union_type || tag == DW_TAG_class_type;
 }
 
-/*
- * A union's members need not state their offset, which is 0. Bit fields and expressions are not
- * supported.
- */
-static bool offset_of(Dwarf_Die *die, uint64_t *ret)
+/* A union's members need not state their offset, which is 0. */
+bool uni_debug_offset_of(Dwarf_Die *die, uint64_t *ret)
 {
 	Dwarf_Attribute a;
 	Dwarf_Word v;
@@ -52,7 +49,7 @@ static bool find_here(struct uni_debug *d, Dwarf_Die *structure, const char *nam
 		const char *is = dwarf_diename(&die);
 		uint64_t offset;
 
-		if (dwarf_tag(&die) != DW_TAG_member || !offset_of(&die, &offset))
+		if (dwarf_tag(&die) != DW_TAG_member || !uni_debug_offset_of(&die, &offset))
 			continue;
 		if (is != NULL && strlen(is) == len && memcmp(is, name, len) == 0) {
 			ret->offset += offset;
@@ -60,7 +57,8 @@ static bool find_here(struct uni_debug *d, Dwarf_Die *structure, const char *nam
 			return true;
 		}
 		if (is == NULL && depth < NESTING_MAX && uni_debug_plain_type(d, &die, &type) &&
-			is_structure(&type) && find_here(d, &type, name, len, depth + 1, ret)) {
+			uni_debug_is_structure(&type) &&
+			find_here(d, &type, name, len, depth + 1, ret)) {
 			ret->offset += offset;
 			return true;
 		}
@@ -68,7 +66,8 @@ static bool find_here(struct uni_debug *d, Dwarf_Die *structure, const char *nam
 	return false;
 }
 
-static bool find_member(struct uni_debug *d, Dwarf_Die *structure, struct uni_member *m)
+bool uni_debug_member(
+	struct uni_debug *d, Dwarf_Die *structure, struct uni_member *m, Dwarf_Die *type_ret)
 {
 	struct spot at = { .die = *structure, .has_die = true };
 	const char *name = m->path;
@@ -88,6 +87,7 @@ static bool find_member(struct uni_debug *d, Dwarf_Die *structure, struct uni_me
 			m->size = 0;
 			if (at.has_die && dwarf_aggregate_size(&at.die, &size) == 0)
 				m->size = size;
+			*type_ret = at.die;
 			m->found = m->offset <= UNI_MEMBER_MAX;
 			return m->found;
 		}
@@ -100,8 +100,10 @@ static bool find_member(struct uni_debug *d, Dwarf_Die *structure, struct uni_me
 static const char *first_missing(
 	struct uni_debug *d, Dwarf_Die *structure, struct uni_member *member, size_t nr)
 {
+	Dwarf_Die type;
+
 	for (size_t i = 0; i < nr; i++) {
-		if (!find_member(d, structure, &member[i]) && !member[i].optional)
+		if (!uni_debug_member(d, structure, &member[i], &type) && !member[i].optional)
 			return member[i].path;
 	}
 	return NULL;
@@ -109,7 +111,7 @@ static const char *first_missing(
 
 static bool has_tag(Dwarf_Die *die, const char *tag)
 {
-	const char *name = is_structure(die) ? dwarf_diename(die) : NULL;
+	const char *name = uni_debug_is_structure(die) ? dwarf_diename(die) : NULL;
 
 	return name != NULL && strcmp(name, tag) == 0 && dwarf_hasattr(die, DW_AT_declaration) == 0;
 }

@@ -42,8 +42,7 @@ static void describe_base(Dwarf_Die *type, struct uni_param *p)
 	}
 }
 
-/* True: it is a structure, which the calling convention may spread over registers. */
-static bool describe_type(Dwarf_Die *type, uint64_t size, struct uni_param *p)
+bool uni_debug_describe_type(Dwarf_Die *type, uint64_t size, struct uni_param *p)
 {
 	p->size = (uint8_t)(size <= REG_BYTES ? size : 0);
 	switch (dwarf_tag(type)) {
@@ -112,7 +111,7 @@ static void read_value(
 	ret->returns = type_of(d, function, &type, &size);
 	if (!ret->returns)
 		return;
-	spreads = describe_type(&type, size, &ret->value);
+	spreads = uni_debug_describe_type(&type, size, &ret->value);
 	take_register(&own, spreads, &ret->value);
 	/* The address of the result is passed as a hidden first argument. */
 	if (ret->value.form == UNI_PARAM_OTHER && !spreads && dwarf_tag(&type) != DW_TAG_base_type)
@@ -140,7 +139,7 @@ int uni_debug_params(struct uni_debug *d, uint64_t svma, struct uni_params *ret)
 			continue;
 		read_name(&die, p);
 		if (type_of(d, &die, &type, &size))
-			spreads = describe_type(&type, size, p);
+			spreads = uni_debug_describe_type(&type, size, p);
 		take_register(&regs, spreads, p);
 		ret->nr++;
 	}

@@ -39,6 +39,7 @@ struct uni_ring_info {
 	uint64_t hooks;	      /* address of struct uni_trace_hooks */
 	uint64_t text_rules;  /* of struct uni_trace_text_rules; 0: it copies no text */
 	uint64_t conditions;  /* of struct uni_trace_conditions; 0: it heeds none */
+	uint64_t reads;	      /* of struct uni_trace_reads; 0: it reads no variables */
 	bool tells_gaps;      /* UNI_TRACE_TELLS_GAPS */
 	bool tells_sessions;  /* UNI_TRACE_TELLS_SESSIONS */
 	bool keeps_promises;  /* UNI_TRACE_KEEPS_PROMISES */

@@ -134,6 +134,10 @@ int uni_ring_open(const struct uni_ring_source *source, uint64_t head, struct un
 		read_ring_head(r, head + offsetof(struct uni_trace_head, conditions), &h.conditions,
 			sizeof(h.conditions)) == 0)
 		r->info.conditions = h.conditions;
+	if (h.version >= UNI_TRACE_VERSION &&
+		read_ring_head(r, head + offsetof(struct uni_trace_head, reads), &h.reads,
+			sizeof(h.reads)) == 0)
+		r->info.reads = h.reads;
 	memcpy(r->info.uuid, h.uuid, sizeof(h.uuid));
 	memcpy(r->info.kinds, h.kinds, sizeof(h.kinds));
 	for (unsigned i = 0; i < h.nr_cpus && rc == 0; i++)

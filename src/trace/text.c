@@ -21,7 +21,7 @@
 #define BLOCK	  (256u * 1024) /* at least a line: see LINE_MAX */
 #define LINE_MAX  (2 * UNI_CALLS_DEPTH_MAX + 2 * UNI_TEXT_MAX + ARGS_MAX + VALUE_MAX + 512)
 #define ARGS_MAX  8192 /* six texts of UNI_TRACE_TEXT_MAX bytes, escaped */
-#define VALUE_MAX 64
+#define VALUE_MAX 1024 /* with four variables */
 #define DURATION  13
 #define UNKNOWN	  "<< unknown symbol >>"
 

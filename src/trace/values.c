@@ -63,6 +63,36 @@ void uni_trace_copied(const uint64_t *words, size_t nr, struct uni_trace_copied 
 	}
 }
 
+size_t uni_trace_reads(const uint64_t *words, size_t nr, bool is_value,
+	struct uni_trace_got ret[UNI_TRACE_READS_OF])
+{
+	size_t got = 0;
+
+	/* The last word is the function, or the stack pointer. */
+	for (size_t i = is_value ? 2 : UNI_TRACE_ARGS; nr > i && i < nr - 1;) {
+		const uint64_t head = words[i++];
+		size_t more = (UNI_TRACE_TEXT_BYTES(head) + 7) / 8;
+
+		if (more > nr - 1 - i)
+			break;
+		if (UNI_TRACE_TEXT_ARG(head) == UNI_TRACE_READ && more == 1 &&
+			got < UNI_TRACE_READS_OF)
+			ret[got++] = (struct uni_trace_got){
+				.address = (uint32_t)(head >> 32),
+				.is_signed =
+					(UNI_TRACE_TEXT_FLAGS(head) & UNI_TRACE_READ_SIGNED) != 0,
+				.value = words[i],
+			};
+		i += more;
+	}
+	return got;
+}
+
+__int128 uni_trace_got_number(const struct uni_trace_got *g)
+{
+	return g->is_signed ? (__int128)(int64_t)g->value : (__int128)g->value;
+}
+
 static void put_copied(const struct uni_trace_copied *t, struct uni_strbuf *out)
 {
 	uni_strbuf_quote(out, t->text, t->len, t->len);

@@ -3,6 +3,7 @@
 #ifndef UNI_TRACE_VALUES_H
 #define UNI_TRACE_VALUES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,17 @@ struct uni_trace_copied {
 /* From the words of an entry with arguments. */
 void uni_trace_copied(
 	const uint64_t *words, size_t nr, struct uni_trace_copied ret[UNI_TRACE_ARGS]);
+
+/* A variable that the guest read then. */
+struct uni_trace_got {
+	uint32_t address; /* low half */
+	bool is_signed;
+	uint64_t value;
+};
+/* From the words of an entry with arguments, or of an exit with a value. Returns how many. */
+size_t uni_trace_reads(const uint64_t *words, size_t nr, bool is_value,
+	struct uni_trace_got ret[UNI_TRACE_READS_OF]);
+__int128 uni_trace_got_number(const struct uni_trace_got *g);
 
 /* "a=5, s=0xffff8000, path=\"/etc\""; a parameter that is not in a general register is "x=?". p
  * NULL: the function is not known; shows all registers in hex. words: of an entry with arguments.

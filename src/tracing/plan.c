@@ -9,7 +9,7 @@
 #include "base/text.h"
 
 #define CONTROL_WORDS 8
-#define HEAD_WORDS    (CONTROL_WORDS + 5) /* that are written: these, and five others */
+#define HEAD_WORDS    (CONTROL_WORDS + 6) /* that are written: these, and six others */
 #define PAGE	      4096u
 
 struct plan {
@@ -80,7 +80,8 @@ static uint64_t entry_hook(const struct plan *p, const struct uni_site_function 
 	case UNI_TRIGGER_NONE:
 		break;
 	}
-	if (uni_trace_wants_match(c->args, c->nr_args, f->name))
+	if (uni_trace_wants_match(c->args, c->nr_args, f->name) &&
+		!uni_trace_wants_value_alone(c->args, c->nr_args, f->name))
 		return p->has_text ? h->entry_text : h->entry_args;
 	if (c->mode == UNI_TRACE_CALLERS)
 		return h->entry_caller;
@@ -221,7 +222,7 @@ static int plan_arguments(struct plan *p, const struct uni_site_function *f)
 		s++;
 	rc = uni_trace_rules_add(&p->rules, c->args, c->nr_args,
 		&(struct uni_traced_function){
-			f->name, s->addr, s->addr + p->g->bias, p->g->debug },
+			f->name, s->addr, p->g->bias, p->g->image, p->g->debug },
 		p->err);
 	p->has_text = p->rules.text.nr != before;
 	return rc;
@@ -372,7 +373,23 @@ static int plan_table(
 	return rc;
 }
 
-/* The guest heeds its last conditions until there are others. */
+/* A fault in a hook would end the guest. */
+static int check_reads(const struct plan *p)
+{
+	uint64_t v;
+
+	for (size_t i = 0; i < p->rules.read.nr; i++) {
+		const struct uni_trace_read *r = &p->rules.read.v[i];
+
+		if (uni_tmem_read(p->g->mem, r->address, &v, r->bytes) != 0)
+			return uni_err_set(p->err, UNI_EFAULT,
+				"--args: a variable at %#llx is not mapped in the guest",
+				(unsigned long long)r->address);
+	}
+	return 0;
+}
+
+/* The guest heeds its last conditions and variables until there are others. */
 static int plan_rules(struct plan *p)
 {
 	const struct uni_ring_info *info = p->g->info;
@@ -386,6 +403,11 @@ static int plan_rules(struct plan *p)
 	if (rc == 0 && p->choice != NULL && info->conditions != 0)
 		rc = plan_table(p, info->conditions, r->condition.v, r->condition.nr,
 			sizeof(*r->condition.v), "conditions on arguments");
+	if (rc == 0)
+		rc = check_reads(p);
+	if (rc == 0 && p->choice != NULL && info->reads != 0)
+		rc = plan_table(p, info->reads, r->read.v, r->read.nr, sizeof(*r->read.v),
+			"variables with each call");
 	return rc;
 }
 
@@ -429,6 +451,8 @@ int uni_trace_plan(const struct uni_trace_guest *g, const struct uni_trace_choic
 		p.cap += 2 * g->sites->nr_functions;
 	if (choice != NULL && uni_trace_wants_condition(choice->args, choice->nr_args))
 		p.cap += sizeof(struct uni_trace_condition) / 4 * UNI_TRACE_CONDITIONS;
+	if (choice != NULL && uni_trace_wants_read(choice->args, choice->nr_args))
+		p.cap += sizeof(struct uni_trace_read) / 4 * UNI_TRACE_READS;
 	ret->patch = calloc(p.cap, sizeof(*ret->patch));
 	rc = ret->patch != NULL ? 0 : -UNI_ENOMEM;
 	for (size_t i = 0; rc == 0 && i < g->sites->nr_functions; i++)

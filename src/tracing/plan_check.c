@@ -43,6 +43,11 @@ static int check_hooks(
 			"the tracer in this guest heeds no conditions on arguments: link "
 			"conditions.c (" UNI_GUEST_README "), or choose calls afterwards with "
 			"`trace replay --rule`");
+	if (uni_trace_wants_read(c->args, c->nr_args) && (g->info->reads == 0 || g->inside))
+		return uni_err_set(err, UNI_ENOTSUP,
+			g->inside ? "over its port the guest lets nobody read its variables"
+				  : "the tracer in this guest reads no variables: build it with a "
+				    "newer one (" UNI_GUEST_README ")");
 	if (c->min_ns != 0 && g->tsc_hz == 0)
 		return uni_err_set(err, UNI_ENOTSUP,
 			"the guest does not tell the frequency of its counter, which a minimum "

@@ -137,6 +137,19 @@ static int find_sites(
 	return rc;
 }
 
+/* Names of parameters cannot do without; variables have their symbols. */
+static int open_debug(struct uni_tracer *t, const struct uni_trace_choice *c, struct uni_err *err)
+{
+	struct uni_err none = { 0 };
+	bool must = uni_trace_wants_name(c->args, c->nr_args);
+	int rc = 0;
+
+	if (must || uni_trace_wants_read(c->args, c->nr_args))
+		rc = uni_debug_of_image(
+			t->args.image, &t->args.search, &t->debug, must ? err : &none);
+	return must ? rc : 0;
+}
+
 static int describe_guest(struct uni_tracer *t, const struct uni_trace_choice *choice,
 	struct uni_trace_guest *ret, struct uni_err *err)
 {
@@ -148,9 +161,8 @@ static int describe_guest(struct uni_tracer *t, const struct uni_trace_choice *c
 			"the guest's image is needed to know what can be traced: -e IMAGE");
 	if (t->sites == NULL)
 		rc = find_sites(t, choice, err);
-	if (rc == 0 && choice != NULL && t->debug == NULL &&
-		uni_trace_wants_name(choice->args, choice->nr_args))
-		rc = uni_debug_of_image(t->args.image, &t->args.search, &t->debug, err);
+	if (rc == 0 && choice != NULL && t->debug == NULL)
+		rc = open_debug(t, choice, err);
 	*ret = (struct uni_trace_guest){ .mem = t->mem,
 		.image = t->args.image,
 		.bias = t->args.bias,

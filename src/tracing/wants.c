@@ -8,9 +8,10 @@
 #include "base/checked.h"
 #include "base/text.h"
 
-#define HOW                                                                         \
-	"write FUNCTION, FUNCTION(ARGUMENT:s) for the text behind an argument, or " \
-	"FUNCTION(ARGUMENT>NUMBER) for such calls alone"
+#define HOW                                                                            \
+	"write FUNCTION, FUNCTION(ARGUMENT:s) for the text behind an argument, or "    \
+	"FUNCTION(ARGUMENT>NUMBER) for such calls alone. FUNCTION(@VARIABLE) reads a " \
+	"variable with each call, FUNCTION(return) records its value alone"
 
 static const char *skip_blanks(const char *s)
 {
@@ -75,9 +76,42 @@ static bool take_text(const char **at, struct uni_trace_want_text *ret)
 	return true;
 }
 
-/* A text, or a condition. */
+/* "heap.used" */
+static bool take_variable(const char **at, struct uni_trace_want *ret)
+{
+	size_t len = strcspn(*at, ",) ");
+	char *to;
+
+	if (ret->nr_reads == UNI_TRACE_READS_OF || len == 0 || len >= UNI_VARIABLE_NAME)
+		return false;
+	to = ret->read[ret->nr_reads++];
+	memcpy(to, *at, len);
+	to[len] = '\0';
+	*at = skip_blanks(*at + len);
+	return true;
+}
+
+static bool take_return(const char **at, struct uni_trace_want *ret)
+{
+	static const char word[] = "return";
+	const size_t len = sizeof(word) - 1;
+
+	if (strncmp(*at, word, len) != 0 || strchr(",) ", (*at)[len]) == NULL)
+		return false;
+	*at = skip_blanks(*at + len);
+	ret->returns = true;
+	return true;
+}
+
+/* A text, a condition, a variable, or "return". */
 static bool take_item(const char **at, struct uni_trace_want *ret)
 {
+	if (**at == '@') {
+		(*at)++;
+		return take_variable(at, ret);
+	}
+	if (take_return(at, ret))
+		return true;
 	if ((*at)[strcspn(*at, ":=!<>~,)")] != ':')
 		return ret->nr_conditions < UNI_TRACE_ARGS &&
 		       uni_call_condition_take(at, &ret->condition[ret->nr_conditions++]);
@@ -125,6 +159,22 @@ bool uni_trace_wants_match(const struct uni_trace_want *want, size_t nr, const c
 	return false;
 }
 
+bool uni_trace_wants_value_alone(const struct uni_trace_want *want, size_t nr, const char *function)
+{
+	bool alone = false;
+
+	for (size_t i = 0; i < nr; i++) {
+		const struct uni_trace_want *w = &want[i];
+
+		if (!uni_glob_match(w->function, function))
+			continue;
+		alone = w->returns;
+		if (!alone || w->nr + w->nr_conditions + w->nr_reads != 0)
+			return false;
+	}
+	return alone;
+}
+
 bool uni_trace_wants_name(const struct uni_trace_want *want, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
@@ -153,6 +203,15 @@ bool uni_trace_wants_condition(const struct uni_trace_want *want, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
 		if (want[i].nr_conditions != 0)
+			return true;
+	}
+	return false;
+}
+
+bool uni_trace_wants_read(const struct uni_trace_want *want, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (want[i].nr_reads != 0)
 			return true;
 	}
 	return false;
@@ -255,17 +314,39 @@ static int add_conditions(struct uni_trace_rules *rules, const struct uni_trace_
 	return 0;
 }
 
+/* If several words ask for variables of one function, the first ones are read. */
+static int add_reads(struct uni_trace_rules *rules, const struct uni_trace_want *w,
+	const struct uni_traced_function *f, struct uni_err *err)
+{
+	struct uni_trace_read one = { .function = (uint32_t)(f->svma + f->bias) };
+	struct uni_variable v;
+	int rc = 0;
+
+	for (unsigned i = 0; rc == 0 && i < w->nr_reads; i++) {
+		rc = uni_variable_find(f->image, f->debug, w->read[i], &v, err);
+		if (rc != 0)
+			break;
+		one.bytes = v.size;
+		one.is_signed = v.is_signed;
+		one.address = v.svma + f->bias;
+		if (!uni_vec_push(&rules->read, one))
+			rc = uni_err_nomem(err);
+	}
+	return rc;
+}
+
 int uni_trace_rules_add(struct uni_trace_rules *rules, const struct uni_trace_want *want, size_t nr,
 	const struct uni_traced_function *f, struct uni_err *err)
 {
-	struct uni_trace_text_rule text = { .function = (uint32_t)f->entry };
+	const uint64_t entry = f->svma + f->bias;
+	struct uni_trace_text_rule text = { .function = (uint32_t)entry };
 	const struct uni_params *p = NULL;
 	struct uni_params params;
 	bool looked = false;
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < nr; i++) {
-		if (want[i].nr + want[i].nr_conditions == 0 ||
+		if (want[i].nr + want[i].nr_conditions + want[i].nr_reads == 0 ||
 			!uni_glob_match(want[i].function, f->name))
 			continue;
 		if (!looked && f->debug != NULL &&
@@ -274,7 +355,9 @@ int uni_trace_rules_add(struct uni_trace_rules *rules, const struct uni_trace_wa
 		looked = true;
 		rc = add_texts(&want[i], f->name, p, &text, err);
 		if (rc == 0)
-			rc = add_conditions(rules, &want[i], f->name, p, f->entry, err);
+			rc = add_conditions(rules, &want[i], f->name, p, entry, err);
+		if (rc == 0)
+			rc = add_reads(rules, &want[i], f, err);
 	}
 	text.arguments &= (uint8_t)~text.buffers;
 	if (rc == 0 && text.bytes != 0 && !uni_vec_push(&rules->text, text))
@@ -282,7 +365,7 @@ int uni_trace_rules_add(struct uni_trace_rules *rules, const struct uni_trace_wa
 	return rc;
 }
 
-/* Both kinds begin with their function. */
+/* All kinds begin with their function. */
 static int by_function(const void *a, const void *b)
 {
 	const uint32_t *p = a, *q = b;
@@ -297,10 +380,13 @@ void uni_trace_rules_sort(struct uni_trace_rules *rules)
 	if (rules->condition.nr != 0)
 		qsort(rules->condition.v, rules->condition.nr, sizeof(*rules->condition.v),
 			by_function);
+	if (rules->read.nr != 0)
+		qsort(rules->read.v, rules->read.nr, sizeof(*rules->read.v), by_function);
 }
 
 void uni_trace_rules_deinit(struct uni_trace_rules *rules)
 {
 	uni_vec_free(&rules->text);
 	uni_vec_free(&rules->condition);
+	uni_vec_free(&rules->read);
 }

@@ -23,6 +23,7 @@ long texts_write(int fd, const void *buf, size_t size);
 int texts_any(const char *path);
 int rules_work(long size, const char *path);
 void rules_short(long size);
+long vars_take(long used);
 
 #define ROUNDS 300
 
@@ -83,6 +84,15 @@ static void work(void)
 	rules_short(7);
 }
 
+/* The argument is the variable that it changes, and returns. */
+static void change_variables(void)
+{
+	long used = 1000;
+
+	for (int n = 0; n < 24; n++)
+		used = vars_take(used);
+}
+
 int main(void)
 {
 	int c;
@@ -94,6 +104,7 @@ int main(void)
 	for (unsigned n = 0; n < ROUNDS; n++)
 		one_round(n);
 	work();
+	change_variables();
 	(void)texts_any((const char *)16);
 	(void)texts_any("tab\t quote\" back\\ \x01"
 			"2 \xc3\xa9");

@@ -9,6 +9,22 @@ int rules_work(long size, const char *path);
 void rules_long(long size);
 void rules_short(long size);
 void rules_leaf(long size);
+long vars_take(long used);
+void vars_give(int level);
+
+/* Variables that change with each call. */
+struct {
+	char pad;
+	union {
+		struct {
+			short few;
+			long used;
+		};
+	} heap;
+	int wide[3];
+} vars_state = { .heap.used = 1000 };
+int vars_level;
+unsigned char vars_byte = 250;
 
 __attribute__((noinline)) int texts_open(const char *path, int flags)
 {
@@ -56,4 +72,21 @@ __attribute__((noinline)) int rules_work(long size, const char *path)
 	else
 		rules_short(size);
 	return (int)size / 2;
+}
+
+/* The argument and the value are what the variables are: then a tracer of arguments knows them,
+ * too. */
+__attribute__((noinline)) long vars_take(long used)
+{
+	vars_state.heap.used += used % 7 * 100 - 3;
+	vars_byte++;
+	vars_give(vars_level);
+	__asm__ volatile("" : : : "memory");
+	return vars_state.heap.used;
+}
+
+__attribute__((noinline)) void vars_give(int level)
+{
+	vars_level = level < 0 ? -level + 1 : -level - 1;
+	vars_state.heap.few--;
 }

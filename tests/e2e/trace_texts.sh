@@ -209,10 +209,53 @@ refused() { # MESSAGE ARGUMENT
 	grep -qF -- "$1" "$T/said" || { cat "$T/said"; return 1; }
 }
 
+# The argument and the value are the variable: uftrace prints them, and the guest read it.
+variables() {
+	record --args 'vars_take(@vars_state.heap.used)' --args 'vars_give(@vars_level, @vars_state.heap.few, @vars_byte)' &&
+		echo | uftrace record -d "$T/uv" --no-pager --no-event -A 'vars_take@arg1' -A 'vars_give@arg1/i32' \
+			-R 'vars_take@retval' "$BUILD/tests/e2e/proctexts-uftrace" >"$T/out" &&
+		uftrace replay -d "$T/uv" --no-pager --no-event -f none >"$T/theirs" || return 1
+	sed -n 's/.*vars_take(.*@vars_state.heap.used=\([0-9]*\)).*/in \1/p; s/.*} .* vars_take .*@vars_state.heap.used=\([0-9]*\) .*/out \1/p
+		s/.*vars_give(level=[-0-9]*, @vars_level=\(-*[0-9]*\), .*/level \1/p' "$T/replay" >"$T/a"
+	sed -n 's/ *vars_take(\([0-9]*\)).*/in \1/p; s/.*} = \([0-9]*\); .* vars_take .*/out \1/p
+		s/ *vars_give(\(-*[0-9]*\)).*/level \1/p' "$T/theirs" >"$T/b"
+	[ "$(wc -l <"$T/a")" -eq 72 ] && equal "$T/a" "$T/b" || { head "$T/replay" "$T/theirs"; return 1; }
+	# Sizes and signs by debug data; read once more at the end.
+	grep -qF 'vars_give(level=0, @vars_level=0, @vars_state.heap.few=0, @vars_byte=251); /* @vars_level=-1, @vars_state.heap.few=-1, @vars_byte=251 */' "$T/replay" &&
+		grep -qF 'vars_give(level=2, @vars_level=2, @vars_state.heap.few=-2, @vars_byte=253);' "$T/replay" &&
+		grep -qE 'vars_give\(.*, @vars_byte=0\);' "$T/replay" || { grep vars_give "$T/replay"; return 1; }
+}
+variables_with_text() { # beside text and a condition; in the events, too
+	record --filter 'vars_*' --args 'rules_work(path:s, size>1000, @vars_state.heap.used)' &&
+		"$U" trace replay --json "$T/s.uniscope" >"$T/events" &&
+		grep -qF 'rules_work(size=1200, path="/etc/passwd", @vars_state.heap.used=1000)' "$T/replay" &&
+		grep -qF '"args":"size=1200, path=\"/etc/passwd\", @vars_state.heap.used=1000"' "$T/events" &&
+		grep -qF '"value":"ret=600, @vars_state.heap.used=1000"' "$T/events" && ! grep -q 'rules_work(size=200,' "$T/replay" &&
+		grep -q 'vars_take()' "$T/replay"
+}
+not_read() { # another start reads none any more
+	begin && "$U" trace start "proc:pid=$pid" --args 'vars_take(@vars_level)' 2>"$T/said" &&
+		trace --args vars_take && grep -q 'vars_take(used=1000)' "$T/replay" && ! grep -q @ "$T/replay"
+}
+values_alone() { # as uftrace prints them
+	record --args 'vars_take(return)' && "$U" trace replay "$T/s.uniscope" >"$T/replay" &&
+		sed -n 's/.*} .* vars_take ret=\([0-9]*\) .*/out \1/p' "$T/replay" >"$T/a"
+	sed -n '/^out/p' "$T/b" >"$T/c"
+	equal "$T/a" "$T/c" && [ "$(grep -c 'vars_take() {' "$T/replay")" -eq 24 ]
+}
+
 check "texts by a parameter's name, in the stack of the guest" by_name
 check "the same texts as uftrace's" as_uftrace
 check "texts by a register's number, and a limit" by_number
 check "addresses that cannot be read" any
+check "variables with each call and its return: what uftrace's arguments and values say" variables
+check "values alone, as uftrace prints them" values_alone
+check "variables beside text and conditions, in events" variables_with_text
+check "a start without variables reads none" not_read
+check "no such variable" refused "has no variable 'vars_no'" 'vars_take(@vars_no)'
+check "no such member" refused "vars_state has no member 'heap.frob'" 'vars_take(@vars_state.heap.frob)'
+check "what is no number" refused 'vars_state.wide is no number' 'vars_take(@vars_state.wide)'
+check "a variable too much" refused 'write FUNCTION' 'vars_take(@a,@a,@a,@a,@a)'
 check "no such parameter" refused "no parameter 'name'" 'texts_open(name:s)'
 check "what is no argument" refused 'write FUNCTION' 'texts_open(path)'
 check "rules: the same calls are in both traces" trace_rules

@@ -264,6 +264,8 @@ static void test_weight(void **state)
 
 /* --- what may be done ------------------------------------------------------------------------- */
 
+static const uint8_t nop[5] = { 0x0f, 0x1f, 0x44, 0, 0 };
+
 static int patch(struct uni_target *t, uint64_t va, uint8_t len, const void *was, const void *now,
 	uint64_t *written)
 {
@@ -293,7 +295,6 @@ static const struct uni_trace_hooks *hooks(void)
 
 static void test_patches(void **state)
 {
-	static const uint8_t nop[5] = { 0x0f, 0x1f, 0x44, 0, 0 };
 	uint64_t va = (uint64_t)text + 16, written;
 	uint8_t call[5], other[5];
 	struct uni_target *t;
@@ -340,13 +341,12 @@ static void test_patches(void **state)
 	guest_end();
 }
 
-/* The rules about text, conditions on arguments, their numbers, and nothing beside them. */
+/* The rules about text, conditions on arguments, their numbers; neither variables nor more. */
 static void test_text_rules(void **state)
 {
 	static uint64_t room[4 + 1]; /* one behind what it is given */
 	const struct uni_trace_memory none = { 0 };
 	const uint64_t at = (uint64_t)room, va = (uint64_t)text + 16;
-	static const uint8_t nop[5] = { 0x0f, 0x1f, 0x44, 0, 0 };
 	struct uni_target *t;
 	uint64_t written, ifs, end;
 	uint8_t call[5];
@@ -369,6 +369,8 @@ static void test_text_rules(void **state)
 	memset((void *)(ifs + 4), 0, end - ifs - 4);
 	assert_int_equal(patch(t, ifs, 4, (void *)ifs, "\7\0\0\0", &written), -UNI_EFAULT);
 	assert_int_equal(patch(t, end, 4, (void *)end, "\7\0\0\0", &written), -UNI_EFAULT);
+	ifs = uni_trace_head.reads;
+	assert_int_equal(patch(t, ifs + 4, 4, "\0\0\0\0", "\1\0\0\0", &written), -UNI_EFAULT);
 	memcpy(text + 16, nop, 5);
 	call_hook(call, 0xe8, va, hooks()->entry_text);
 	assert_int_equal(patch(t, va, 5, nop, call, &written), 0);
@@ -378,12 +380,10 @@ static void test_text_rules(void **state)
 	uni_trace_head.text_rules = 0;
 }
 
-/* Whatever is asked for: an entry stays an entry, an exit an exit, and both are where they may be.
- */
+/* Whatever is asked for: an entry stays an entry, an exit an exit, each where it may be. */
 static void test_kinds(void **state)
 {
-	static const uint8_t nop[5] = { 0x0f, 0x1f, 0x44, 0, 0 },
-			     ret[5] = { 0xc3, 0xcc, 0xcc, 0xcc, 0xcc };
+	static const uint8_t ret[5] = { 0xc3, 0xcc, 0xcc, 0xcc, 0xcc };
 	uint64_t va = (uint64_t)text + 16, written;
 	uint8_t site[9][5];
 	struct uni_target *t;

@@ -39,7 +39,7 @@ static int add_rules(struct uni_trace_rules *rules, const struct uni_trace_want 
 	const char *name, uint64_t entry, struct uni_err *err)
 {
 	return uni_trace_rules_add(
-		rules, w, nr, &(struct uni_traced_function){ .name = name, .entry = entry }, err);
+		rules, w, nr, &(struct uni_traced_function){ .name = name, .svma = entry }, err);
 }
 
 /* The text that is copied of a function; zeroed: none. */
