@@ -29,6 +29,11 @@ static unsigned read_port(void *ctx, void *buf, unsigned size)
 {
 	ssize_t n = recv(host, buf, size, MSG_DONTWAIT);
 
+	/* It has gone away: the next one may connect. */
+	if (n == 0 && size != 0) {
+		(void)close(host);
+		host = -1;
+	}
 	return n > 0 ? (unsigned)n : 0;
 }
 
