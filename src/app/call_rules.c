@@ -26,6 +26,7 @@ int uni_call_rules_parse(const struct uni_opt_list *texts, struct uni_trace_valu
 	*ret = (struct uni_calls_rules){ .rule = rule,
 		.nr = texts->items.nr,
 		.params = uni_trace_values_params,
+		.variable = uni_trace_values_variable,
 		.ctx = values };
 	return rc;
 }

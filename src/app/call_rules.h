@@ -7,16 +7,18 @@
 #include "app/trace_values.h"
 #include "trace/rules.h"
 
-#define UNI_RULE_OPTION(list)                                                             \
-	{                                                                                 \
-		0, "rule", UNI_OPT_LIST, &(list), "RULE",                                 \
-			"leave out calls, with the calls in them. 'tcp_input(len>1000)' " \
-			"and 'open(path~/etc/*)' keep those with such arguments (of "     \
-			"--args). FUNCTION:skip keeps none, FUNCTION:depth=2 at most "    \
-			"this many levels, FUNCTION:min=10us no shorter ones, "           \
-			"FUNCTION:below=CALLER only those from there. May be given "      \
-			"several times",                                                  \
-			NULL, NULL                                                        \
+#define UNI_RULE_OPTION(list)                                                                  \
+	{                                                                                      \
+		0, "rule", UNI_OPT_LIST, &(list), "RULE",                                      \
+			"leave out calls, with the calls in them. 'tcp_input(len>1000)' "      \
+			"and 'open(path~/etc/*)' keep those with such arguments (of "          \
+			"--args), 'malloc(return=0)' and 'malloc(@heap.used>9)' such "         \
+			"values and variables. FUNCTION:skip keeps none, FUNCTION:depth=2 at " \
+			"most "                                                                \
+			"this many levels, FUNCTION:min=10us no shorter ones, "                \
+			"FUNCTION:below=CALLER only those from there. May be given "           \
+			"several times",                                                       \
+			NULL, NULL                                                             \
 	}
 
 /* Before a file is opened. values is borrowed: it tells what is known of a function. Free it in any

@@ -100,8 +100,9 @@ static bool find_svma(const struct uni_trace_values *v, uint32_t low, uint64_t *
 }
 
 /* Names are asked for once each. */
-static const char *variable_name(struct uni_trace_values *v, uint32_t low)
+const char *uni_trace_values_variable(void *values, uint32_t low)
 {
+	struct uni_trace_values *v = values;
 	struct uni_known_variable one = { .low = low };
 	uint64_t svma;
 
@@ -109,6 +110,8 @@ static const char *variable_name(struct uni_trace_values *v, uint32_t low)
 		if (k->low == low)
 			return k->name;
 	}
+	if (!v->looked)
+		look_for_debug(v);
 	if (find_svma(v, low, &svma))
 		uni_variable_name(v->image, v->debug, svma, one.name);
 	else
@@ -126,7 +129,7 @@ static void put_reads(struct uni_trace_values *v, const uint64_t *words, size_t 
 
 	for (size_t i = 0; i < n; i++) {
 		uni_strbuf_addf(&v->text, "%s@%s=", v->text.len != 0 ? ", " : "",
-			variable_name(v, got[i].address));
+			uni_trace_values_variable(v, got[i].address));
 		if (got[i].is_signed)
 			uni_strbuf_addf(&v->text, "%" PRId64, (int64_t)got[i].value);
 		else

@@ -43,6 +43,8 @@ void uni_trace_values_deinit(struct uni_trace_values *v);
 
 /* The parameters of a function at this address; NULL: nothing is known. */
 const struct uni_params *uni_trace_values_params(void *values, uint32_t func, uint64_t address);
+/* The name of a variable that has this low half of its address in the guest. */
+const char *uni_trace_values_variable(void *values, uint32_t low);
 /* Values of an event of v->calls, whose function is at this address. */
 void uni_trace_values_text(struct uni_trace_values *v, uint64_t address,
 	const struct uni_call_event *e, char *buf, size_t size);

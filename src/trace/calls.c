@@ -286,7 +286,7 @@ static int skip_to_window(struct uni_calls *s)
 	return rc;
 }
 
-/* How long do calls take? This reads all of them. */
+/* How do calls end? This reads all of them. */
 static int look_first(
 	struct uni_calls *s, const struct uni_trace_input *in, struct uni_calls_filter filter)
 {
@@ -299,7 +299,7 @@ static int look_first(
 	filter.rules = &none;
 	rc = uni_calls_open(in, &filter, s->walk.funcs, &all, NULL);
 	while (rc == 0 && (rc = uni_calls_read(all, &e, &nr)) == 1)
-		rc = uni_call_picker_look(s->picker, e, nr);
+		rc = uni_call_picker_look(s->picker, all, e, nr);
 	if (all != NULL)
 		uni_calls_close(all);
 	return rc;

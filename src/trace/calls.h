@@ -80,6 +80,8 @@ struct uni_calls_rules {
 	size_t nr;
 	/* Parameters of a function, given its number and its address here; NULL: not known. */
 	const struct uni_params *(*params)(void *ctx, uint32_t func, uint64_t address);
+	/* The name of a variable, by the low half of its address; NULL: none is known. */
+	const char *(*variable)(void *ctx, uint32_t low);
 	void *ctx;
 	bool all; /* tell also the events of CPUs and threads that are not chosen (walk_calls.h) */
 	/* Set while it is read: calls left out because an argument of a condition is not known. */

@@ -16,13 +16,13 @@ struct frame {
 	uint32_t levels; /* of calls below it that may be shown */
 	uint32_t within; /* rules that name it, or a caller of it, in below= */
 	bool hidden;
-	uint64_t number;    /* among the thread's calls of timed functions */
+	uint64_t number;    /* among the thread's calls of functions whose ends count */
 	uint64_t self, off; /* ns, of calls left out that it made: they count as its own */
 };
 
 struct thread {
 	UNI_VEC(struct frame) frame; /* frame 0 is below the first call */
-	UNI_VEC(uint8_t) is_long;    /* a bit for each timed call: it takes its min= */
+	UNI_VEC(uint8_t) ended_well; /* a bit for each such call: its end is as rules want it */
 	uint64_t nr_looked, nr_picked;
 };
 
@@ -31,6 +31,7 @@ struct known {
 	bool asked;
 	uint32_t own, below;
 	uint64_t min_ns; /* the longest of its rules */
+	bool by_end;	 /* that, or a condition on what it returns */
 };
 
 struct uni_call_picker {
@@ -62,7 +63,7 @@ static void forget_threads(struct uni_call_picker *p)
 {
 	uni_vec_foreach (t, &p->thread) {
 		uni_vec_free(&t->frame);
-		uni_vec_free(&t->is_long);
+		uni_vec_free(&t->ended_well);
 	}
 	uni_vec_free(&p->thread);
 }
@@ -77,10 +78,24 @@ void uni_call_picker_destroy(struct uni_call_picker *p)
 	free(p);
 }
 
+static bool is_on_value(const struct uni_call_condition *c)
+{
+	return strcmp(c->param, "return") == 0;
+}
+
+static bool is_by_end(const struct uni_call_rule *r)
+{
+	for (unsigned i = 0; i < r->nr; i++) {
+		if (is_on_value(&r->condition[i]))
+			return true;
+	}
+	return r->min_ns != 0;
+}
+
 bool uni_call_picker_looks_first(const struct uni_call_picker *p)
 {
 	for (size_t i = 0; i < p->nr; i++) {
-		if (p->rule[i].min_ns != 0)
+		if (is_by_end(&p->rule[i]))
 			return true;
 	}
 	return false;
@@ -103,6 +118,7 @@ static const struct known *known_of(struct uni_call_picker *p, uint32_t func)
 		if (uni_glob_match(r->function, name)) {
 			k->own |= 1u << i;
 			k->min_ns = uni_max(k->min_ns, r->min_ns);
+			k->by_end = k->by_end || is_by_end(r);
 		}
 		if (r->below[0] != '\0' && uni_glob_match(r->below, name))
 			k->below |= 1u << i;
@@ -184,8 +200,37 @@ static int test_condition(const struct uni_call_condition *c, const struct uni_p
 	return uni_glob_match(c->text, text) == (c->op == UNI_CALL_OP_LIKE);
 }
 
-static bool test_conditions(struct uni_call_picker *p, const struct uni_call_rule *r, uint32_t func,
+/* The same of a variable. */
+static int test_variable(const struct uni_call_picker *p, const struct uni_call_condition *c,
 	const uint64_t *words, size_t nr)
+{
+	struct uni_trace_got got[UNI_TRACE_READS_OF];
+	size_t n = words != NULL && c->op < UNI_CALL_OP_LIKE && p->rules->variable != NULL
+			   ? uni_trace_reads(words, nr, false, got)
+			   : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *name = p->rules->variable(p->rules->ctx, got[i].address);
+
+		if (name != NULL && strcmp(name, c->param + 1) == 0)
+			return compare_value(c, uni_trace_got_number(&got[i]));
+	}
+	return -1;
+}
+
+/* The same of the value that is returned. */
+static int test_value(const struct uni_call_condition *c, const struct uni_params *params,
+	const uint64_t *words, size_t nr)
+{
+	if (words == NULL || nr == 0 || c->op >= UNI_CALL_OP_LIKE ||
+		(params != NULL && (!params->returns || params->value.reg == UNI_PARAM_NO_REG)))
+		return -1;
+	return compare_value(c, uni_trace_value(params != NULL ? &params->value : NULL, words[0]));
+}
+
+/* Those on what it returns, or all others. */
+static bool test_conditions(struct uni_call_picker *p, const struct uni_call_rule *r, uint32_t func,
+	bool on_value, const uint64_t *words, size_t nr)
 {
 	const struct uni_params *params =
 		r->nr != 0 && words != NULL && p->rules->params != NULL
@@ -193,8 +238,14 @@ static bool test_conditions(struct uni_call_picker *p, const struct uni_call_rul
 			: NULL;
 
 	for (unsigned i = 0; i < r->nr; i++) {
-		int holds = test_condition(&r->condition[i], params, words, nr);
+		const struct uni_call_condition *c = &r->condition[i];
+		int holds;
 
+		if (is_on_value(c) != on_value)
+			continue;
+		holds = on_value	     ? test_value(c, params, words, nr)
+			: c->param[0] == '@' ? test_variable(p, c, words, nr)
+					     : test_condition(c, params, words, nr);
 		p->rules->unknown += holds < 0;
 		if (holds <= 0)
 			return false;
@@ -204,9 +255,10 @@ static bool test_conditions(struct uni_call_picker *p, const struct uni_call_rul
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-static bool took_long(const struct thread *t, uint64_t number)
+static bool ended_well(const struct thread *t, uint64_t number)
 {
-	return number / 8 < t->is_long.nr && (t->is_long.v[number / 8] >> number % 8 & 1) != 0;
+	return number / 8 < t->ended_well.nr &&
+	       (t->ended_well.v[number / 8] >> number % 8 & 1) != 0;
 }
 
 /* args: the event with its arguments, or NULL. within: rules that name a caller of it in below=. */
@@ -220,14 +272,14 @@ static bool rules_allow(struct uni_call_picker *p, const struct known *k, uint32
 		if ((k->own >> i & 1) == 0)
 			continue;
 		if (r->skip || (r->below[0] != '\0' && (within >> i & 1) == 0) ||
-			!test_conditions(p, r, e->func,
+			!test_conditions(p, r, e->func, false,
 				args != NULL ? uni_calls_words(calls, args) : NULL,
 				args != NULL ? args->nr : 0))
 			return false;
 	}
-	return k->min_ns == 0 ||
+	return !k->by_end ||
 	       (e->type == UNI_CALL_ENTER &&
-		       took_long(&p->thread.v[e->thread], p->thread.v[e->thread].nr_picked));
+		       ended_well(&p->thread.v[e->thread], p->thread.v[e->thread].nr_picked));
 }
 
 /* Rules that name a caller of this call: one that is open, or the one that its record has. */
@@ -272,7 +324,7 @@ static int begin_call(struct uni_call_picker *p, const struct uni_call_event *e,
 		if ((k->own >> i & 1) != 0 && p->rule[i].depth != 0)
 			ret->levels = uni_min(ret->levels, p->rule[i].depth - 1);
 	}
-	p->thread.v[e->thread].nr_picked += k->min_ns != 0 && e->type == UNI_CALL_ENTER;
+	p->thread.v[e->thread].nr_picked += k->by_end && e->type == UNI_CALL_ENTER;
 	return 0;
 }
 
@@ -348,9 +400,26 @@ int uni_call_picker_pick(struct uni_call_picker *p, const struct uni_calls *call
 	return rc;
 }
 
-/* --- how long calls take ---------------------------------------------------------------------- */
+/* --- how calls end ---------------------------------------------------------------------------- */
 
-static int look_at(struct uni_call_picker *p, const struct uni_call_event *e)
+/* value: the event with what it returns, or NULL. */
+static bool ends_well(struct uni_call_picker *p, const struct known *k,
+	const struct uni_call_event *e, const struct uni_calls *calls,
+	const struct uni_call_event *value)
+{
+	bool well = e->duration >= k->min_ns;
+
+	for (size_t i = 0; well && i < p->nr; i++) {
+		if ((k->own >> i & 1) != 0)
+			well = test_conditions(p, &p->rule[i], e->func, true,
+				value != NULL ? uni_calls_words(calls, value) : NULL,
+				value != NULL ? value->nr : 0);
+	}
+	return well;
+}
+
+static int look_at(struct uni_call_picker *p, const struct uni_calls *calls,
+	const struct uni_call_event *e, const struct uni_call_event *value)
 {
 	const struct known *k = known_of(p, e->func);
 	struct thread *t;
@@ -358,7 +427,7 @@ static int look_at(struct uni_call_picker *p, const struct uni_call_event *e)
 
 	if (k == NULL)
 		return -UNI_ENOMEM;
-	if (k->min_ns == 0)
+	if (!k->by_end)
 		return 0;
 	f = frames_to(p, e->thread, e->depth);
 	if (f == NULL)
@@ -367,20 +436,23 @@ static int look_at(struct uni_call_picker *p, const struct uni_call_event *e)
 	t = &p->thread.v[e->thread];
 	if (e->type == UNI_CALL_ENTER) {
 		f->number = t->nr_looked++;
-		return f->number % 8 != 0 || uni_vec_push(&t->is_long, 0) ? 0 : -UNI_ENOMEM;
+		return f->number % 8 != 0 || uni_vec_push(&t->ended_well, 0) ? 0 : -UNI_ENOMEM;
 	}
-	if (e->duration >= k->min_ns && f->number / 8 < t->is_long.nr)
-		t->is_long.v[f->number / 8] |= (uint8_t)(1u << f->number % 8);
+	if (f->number / 8 < t->ended_well.nr && ends_well(p, k, e, calls, value))
+		t->ended_well.v[f->number / 8] |= (uint8_t)(1u << f->number % 8);
 	return 0;
 }
 
-int uni_call_picker_look(struct uni_call_picker *p, const struct uni_call_event *e, size_t nr)
+int uni_call_picker_look(struct uni_call_picker *p, const struct uni_calls *calls,
+	const struct uni_call_event *e, size_t nr)
 {
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < nr; i++) {
+		bool ahead = i != 0 && is_ahead(&e[i - 1]) && e[i - 1].thread == e[i].thread;
+
 		if (e[i].type == UNI_CALL_ENTER || e[i].type == UNI_CALL_LEAVE)
-			rc = look_at(p, &e[i]);
+			rc = look_at(p, calls, &e[i], ahead ? &e[i - 1] : NULL);
 	}
 	return rc;
 }

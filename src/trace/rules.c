@@ -28,7 +28,7 @@ static bool take_word(const char **at, const char *end, char *ret, size_t size)
 /* "len", "2" */
 static bool take_name(const char **at, struct uni_call_condition *ret)
 {
-	char name[UNI_PARAM_NAME];
+	char name[UNI_VARIABLE_NAME];
 	uint64_t number;
 
 	if (!take_word(at, "=!<>~,)", name, sizeof(name)))

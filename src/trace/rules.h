@@ -5,6 +5,8 @@
  *
  *	tcp_input(len>1000)	only with such arguments: = != < <= > >= a number
  *	open(path~/etc/)	a copied text matches this glob; !~ is the contrary
+ *	malloc(return=0)	only calls that returned such a number
+ *	malloc(@heap.used>9)	only if a variable that was read with the call was so
  *	malloc:skip		none
  *	parse:depth=2		at most 2 levels, its own is the first
  *	memcpy:min=10us		no shorter ones
@@ -18,6 +20,7 @@
 
 #include "base/err.h"
 #include "obj/params.h"
+#include "obj/variable.h"
 #include "trace/calls.h"
 #include "uniscope/trace_abi.h"
 
@@ -38,8 +41,8 @@ struct uni_call_rule {
 	char function[256];
 	unsigned nr;
 	struct uni_call_condition {
-		char param[UNI_PARAM_NAME]; /* "": by its number */
-		uint8_t arg;		    /* from 0 on */
+		char param[UNI_VARIABLE_NAME]; /* "": by its number; "@heap.used"; "return" */
+		uint8_t arg;		       /* from 0 on */
 		uint8_t op;
 		__int128 value;
 		char text[128]; /* glob */
@@ -61,9 +64,11 @@ struct uni_call_picker *uni_call_picker_create(
 	struct uni_calls_rules *rules, struct uni_funcs *funcs);
 void uni_call_picker_destroy(struct uni_call_picker *p); /* NULL-safe */
 
-/* Do rules depend on how long calls take? Then all events have to be given to _look() first. */
+/* Do rules depend on how calls end? Then all events of `calls` have to be given to _look() first.
+ */
 bool uni_call_picker_looks_first(const struct uni_call_picker *p);
-int uni_call_picker_look(struct uni_call_picker *p, const struct uni_call_event *e, size_t nr);
+int uni_call_picker_look(struct uni_call_picker *p, const struct uni_calls *calls,
+	const struct uni_call_event *e, size_t nr);
 
 /* Chooses among these events of a read of `calls`. *ret is valid until the next call. 0 or
  * -UNI_ENOMEM. */

@@ -220,6 +220,7 @@ variables() {
 	sed -n 's/ *vars_take(\([0-9]*\)).*/in \1/p; s/.*} = \([0-9]*\); .* vars_take .*/out \1/p
 		s/ *vars_give(\(-*[0-9]*\)).*/level \1/p' "$T/theirs" >"$T/b"
 	[ "$(wc -l <"$T/a")" -eq 72 ] && equal "$T/a" "$T/b" || { head "$T/replay" "$T/theirs"; return 1; }
+	mv "$T/s.uniscope" "$T/vars.uniscope"
 	# Sizes and signs by debug data; read once more at the end.
 	grep -qF 'vars_give(level=0, @vars_level=0, @vars_state.heap.few=0, @vars_byte=251); /* @vars_level=-1, @vars_state.heap.few=-1, @vars_byte=251 */' "$T/replay" &&
 		grep -qF 'vars_give(level=2, @vars_level=2, @vars_state.heap.few=-2, @vars_byte=253);' "$T/replay" &&
@@ -243,12 +244,23 @@ values_alone() { # as uftrace prints them
 	sed -n '/^out/p' "$T/b" >"$T/c"
 	equal "$T/a" "$T/c" && [ "$(grep -c 'vars_take() {' "$T/replay")" -eq 24 ]
 }
+# $T/b has what uftrace printed, in order: the argument, and the value.
+value_rule() { # RULE in|out AWK-CONDITION
+	"$U" trace replay "$T/vars.uniscope" --rule "$1" >"$T/some" 2>"$T/why" || return 1
+	sed -n 's/.*vars_take(used=\([0-9]*\),.*/in \1/p; s/.*} .* vars_take ret=\([0-9]*\),.*/out \1/p' "$T/some" | grep "^$2" >"$T/c"
+	grep "^$2" "$T/b" | awk "$3" >"$T/d"
+	equal "$T/c" "$T/d" && [ "$(grep -c 'vars_take(used' "$T/some")" -eq "$(grep -c '} .* vars_take' "$T/some")" ] &&
+		[ "$(wc -l <"$T/c")" -lt 24 ] && ! grep -q 'left out because' "$T/why"
+}
 
 check "texts by a parameter's name, in the stack of the guest" by_name
 check "the same texts as uftrace's" as_uftrace
 check "texts by a register's number, and a limit" by_number
 check "addresses that cannot be read" any
 check "variables with each call and its return: what uftrace's arguments and values say" variables
+check "rules on values, as uftrace printed them" value_rule 'vars_take(return>3000)' out '$2 > 3000'
+check "rules on two values" value_rule 'vars_take(return>1694,return!=2285)' out '$2 > 1694 && $2 != 2285'
+check "rules on variables" value_rule 'vars_take(@vars_state.heap.used<=3000)' in '$2 <= 3000'
 check "values alone, as uftrace prints them" values_alone
 check "variables beside text and conditions, in events" variables_with_text
 check "a start without variables reads none" not_read
