@@ -116,6 +116,21 @@ conditions() {
 		judge "lost == 0 and c == $all | {'traced_fib': 35} and report['calls_without_return'] == 0"
 }
 
+# The guest's own books: rounds done, and what traced_sum() returned.
+variables() {
+	trace --filter 'traced_*' --args 'traced_round(@lab_traced.rounds, @lab_traced.sum)' --args 'traced_none(@lab_traced.sum)' \
+		--args 'traced_sum(return)' && judge "lost == 0 and c == $all" || return 1
+	for round in 0 1 2 3 4; do
+		before=$((round ? 14 + round : 0))
+		grep -q "|  traced_round(n=$round, @lab_traced.rounds=$round, @lab_traced.sum=$before) {\$" "$T/replay" &&
+			grep -q "|  } /\\* traced_round @lab_traced.rounds=$round, @lab_traced.sum=$((15 + round)) \\*/\$" "$T/replay" &&
+			grep -q "|    traced_sum(); /\\* ret=$((15 + round)) \\*/\$" "$T/replay" || { cat "$T/replay"; return 1; }
+	done
+	grep -q '|    traced_none(@lab_traced.sum=19); /\* @lab_traced.sum=19 \*/$' "$T/replay" || { cat "$T/replay"; return 1; }
+	"$U" export --format csv "$T/s.uniscope" -o "$T/a.csv" && "$U" parse-trace "$T/replay" -o "$T/b.csv" &&
+		[ "$(cut -d, -f1 "$T/a.csv" | sort)" = "$(cut -d, -f1 "$T/b.csv" | sort)" ]
+}
+
 # From traced_sum of the first round on: only traced_none of that round comes after it.
 starts() {
 	trace --filter 'traced_*' --trigger traced_sum:start &&
@@ -362,6 +377,7 @@ for accel in $accels; do
 	[ "$accel" = tcg ] || continue # the guest's own work
 	check "$accel: functions by pattern" by_pattern
 	in_all check "$accel: calls with a condition alone" conditions
+	check "$accel: variables of the guest, and a value alone" variables
 	check "$accel: short calls vanish" short_calls
 	check "$accel: no depth or duration where calls have no end" no_ends
 	check "$accel: callers without their tracing" callers

@@ -141,7 +141,7 @@ static bool parse_fields(
 }
 
 /* The function that a brace closes, from the comment after it. Linux also adds the return value
- * there. */
+ * there, and `trace replay` variables. */
 static enum uni_ftext_form parse_close(
 	struct uni_ftext *t, struct uni_line l, struct uni_ftext_event *e)
 {
@@ -155,6 +155,8 @@ static enum uni_ftext_form parse_close(
 	}
 	name = uni_ftext_trim((struct uni_line){ begin + 2, (size_t)(l.s + l.len - begin) - 4 });
 	cut = find_text(name, " ret=");
+	if (cut == NULL)
+		cut = find_text(name, " @");
 	if (cut != NULL)
 		name.len = (size_t)(cut - name.s);
 	if (starts_with(name, "="))
