@@ -57,6 +57,8 @@ int uni_exact_read(const struct uni_exact_args *args, const char *counts, struct
 /* The process that TARGET (a name, a pid, or as ls prints it) means; 0: it is no QEMU that counts
  * with our plugin. counts_ret: the plugin's file, a path of ours. */
 int uni_exact_find(const char *target, char *counts_ret, size_t cap);
+/* A hint, if the guest's QEMU counts, and samples are taken nevertheless. */
+void uni_exact_note_counts(const struct uni_target_info *info);
 /* The session of that QEMU, until it ends or the duration is over. symbols NULL: the image on
  * QEMU's command line. */
 int uni_exact_record(int pid, const char *counts, const char *symbols, const char *target,

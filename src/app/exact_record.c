@@ -33,6 +33,14 @@ int uni_exact_find(const char *target, char *counts_ret, size_t cap)
 	return len > 0 && (size_t)len < cap && is_its_file(pid, c->exact) ? pid : 0;
 }
 
+void uni_exact_note_counts(const struct uni_target_info *info)
+{
+	if (info->counts[0] != '\0')
+		uni_note("QEMU counts every instruction of this guest with our plugin: `uniscope "
+			 "record %d` takes the counts, and these are samples",
+			info->pid);
+}
+
 int uni_exact_record(int pid, const char *counts, const char *symbols, const char *target,
 	const struct uni_record_args *rec, struct uni_err *err)
 {

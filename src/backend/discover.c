@@ -95,6 +95,21 @@ static void advise_start(const struct uni_target_info *in, char *ret, size_t cap
 				: "");
 }
 
+/* `record` takes exact counts without any backend. */
+static void prefer_counts(struct uni_found *f)
+{
+	char samples[sizeof(f->why)];
+
+	if (f->info.counts[0] == '\0')
+		return;
+	(void)snprintf(samples, sizeof(samples), "%s", f->why);
+	(void)snprintf(f->way, sizeof(f->way), "exact");
+	(void)snprintf(f->why, sizeof(f->why),
+		"QEMU counts every instruction with our plugin, and `uniscope record %d` takes the "
+		"counts; for samples: %.800s",
+		f->info.pid, samples);
+}
+
 static void choose_backend(struct reach *reach, size_t nr, struct uni_found *f)
 {
 	char keys[300], why[640];
@@ -196,6 +211,7 @@ int uni_target_discover_if(bool (*wanted)(const void *ctx, const struct uni_targ
 			continue;
 		*f = (struct uni_found){ .info = info[i] };
 		choose_backend(reach, nr_reach, f);
+		prefer_counts(f);
 		/* On its way out a process loses its files, and with them its VM, before it is
 		 * gone. */
 		if (f->info.pid <= 0 || !uni_process_is_ending(f->info.pid))

@@ -90,6 +90,7 @@ struct uni_target_info {
 	char accel[16];		/* "kvm", "tcg", "process" (none: the host's own), "" */
 	char name[128];		/* guest's name */
 	char image[4096];	/* kernel image on the command line, "" unknown */
+	char counts[4096];	/* file in which our plugin counts (uniscope/exact.h), "" none */
 	uint32_t nr_vcpus;	/* 0 unknown */
 	uint64_t mem_bytes;	/* 0 unknown */
 	uint64_t missing_bytes; /* part of mem_bytes that a truncated core lacks */

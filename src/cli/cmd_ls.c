@@ -137,6 +137,8 @@ static int print_json(const struct uni_found *found, size_t nr, struct uni_err *
 		uni_json_kv(str, &j, "target", found[i].spec[0] != '\0' ? found[i].spec : NULL);
 		uni_json_kv(str, &j, "backend", found[i].way[0] != '\0' ? found[i].way : NULL);
 		uni_json_kv(str, &j, "why", found[i].why);
+		if (in->counts[0] != '\0')
+			uni_json_kv(str, &j, "counts", in->counts);
 		uni_json_kv(u64, &j, "uid", in->uid);
 		if (in->domid != 0)
 			uni_json_kv(u64, &j, "domain", in->domid);
@@ -156,8 +158,8 @@ static void look_at_image(struct uni_found *f)
 	struct uni_spec spec;
 	const char *why;
 
-	if (f->spec[0] == '\0' || uni_spec_parse(f->spec, &spec, &ignored) != 0 ||
-		strcmp(f->way, spec.scheme) == 0)
+	if (f->spec[0] == '\0' || f->info.counts[0] != '\0' ||
+		uni_spec_parse(f->spec, &spec, &ignored) != 0 || strcmp(f->way, spec.scheme) == 0)
 		return;
 	why = uni_guest_image_stops(&spec);
 	if (why == NULL)

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "app/attach.h"
 #include "app/cmd.h"
+#include "app/exact.h"
 #include "app/images.h"
 #include "app/resolve.h"
 #include "app/symbols.h"
@@ -561,6 +562,7 @@ static int run_stacks(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		free(shot);
 		return uni_exit_of(rc);
 	}
+	uni_exact_note_counts(&g.info);
 	/* Prints the file's note: its contents and gaps. */
 	if ((g.t->ops->caps(g.t) & UNI_CAP_DEAD) != 0)
 		(void)fprintf(stderr, "uniscope: %s\n", g.info.note);

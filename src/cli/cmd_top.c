@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/confine.h"
 #include "app/cmd.h"
+#include "app/exact.h"
 #include "app/guests.h"
 #include "app/images.h"
 #include "obj/disasm.h"
@@ -165,6 +166,8 @@ static int run_top(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		rc = uni_images_others(&o.images, &o.sysroot, err);
 	if (rc == 0)
 		rc = uni_guests_open(&all, &args, err);
+	for (size_t i = 0; rc == 0 && i < all.open.nr; i++)
+		uni_exact_note_counts(&all.open.v[i]->info);
 	if (rc == 0)
 		rc = show_top(&all, err);
 	uni_guests_close(&all);

@@ -224,6 +224,10 @@ counts_go() {
 	refused $? "$T/err" 1 'rec.counts: No such file' && [ ! -e "$T/rec.gone.uniscope" ]
 }
 
+says_counts() { # COMMAND...
+	"$U" "$@" running -e "$elf" >"$T/out" 2>"$T/err" && grep -q 'takes the counts, and these are samples' "$T/err"
+}
+
 # While it runs, and as samples if that is asked for.
 recorded_meanwhile() {
 	elf=$BUILD/lab/shares-gcc-nofp.elf
@@ -238,6 +242,7 @@ recorded_meanwhile() {
 		"$U" report "$T/rec.uniscope" | grep -q 'QEMU counts every instruction (exact)' &&
 		"$U" record "gdb:unix=$T/rec.gdb" -q -d 0.2 -o "$T/rec.gdb.uniscope" 2>>"$T/err" &&
 		[ -e "$T/rec.gdb.uniscope/guest-0/exact" ] &&
+		says_counts stacks && says_counts top -b &&
 		"$U" record running -q --method pause -e "$elf" -d 0.2 -o "$T/rec.pause.uniscope" 2>>"$T/err" &&
 		[ -d "$T/rec.pause.uniscope" ] && [ ! -e "$T/rec.pause.uniscope/guest-0/exact" ] &&
 		"$U" record running -q -F 49 -e "$elf" -d 0.2 -o "$T/rec.rate.uniscope" 2>>"$T/err" &&

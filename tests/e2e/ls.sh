@@ -36,6 +36,19 @@ wait_for 60 grep -q crosvm /proc/$crosvm/comm
 check 'a Firecracker that runs no guest is none' lists $fc 'g is None' "$U"
 check 'nor is a helper of crosvm' lists $crosvm 'g is None' "$U"
 
+# A QEMU with our plugin: `record` takes its counts, without any stub.
+pretend qemu-system-x86_64 -accel tcg -name counting -plugin "/usr/lib/uniscope-exact.so,out=$T/counts,functions=$T/names"
+counting=$fake
+wait_for 60 grep -q qemu /proc/$counting/comm
+check 'a QEMU that counts, and how its counts are had' lists $counting \
+	"g['counts'] == '$T/counts' and g['backend'] == 'exact' and 'uniscope record $counting\`' in g['why'] and '-gdb unix' in g['why']" "$U"
+says_record() { # COMMAND...
+	"$U" "$@" counting >"$T/out" 2>&1
+	refused $? "$T/out" 1 "uniscope record $counting. takes the counts"
+}
+check 'so says stacks' says_record stacks
+check 'so says top' says_record top -b
+
 # uniscope is stopped at its Nth look at the files of a process, which ends then. It is not in the list.
 ends_meanwhile() { # N PID
 	rm -f "$T/strace"

@@ -284,6 +284,7 @@ static int describe_process(int pid, struct uni_vmm_cmdline *c, struct process *
 	describe_kvm(c, &fds, seen, in);
 	copy_text(in->name, sizeof(in->name), c->name);
 	copy_text(in->image, sizeof(in->image), c->image);
+	copy_text(in->counts, sizeof(in->counts), c->exact);
 	copy_text(in->qmp, sizeof(in->qmp), c->qmp);
 	copy_text(in->qmp_tcp, sizeof(in->qmp_tcp), c->qmp_tcp);
 	if (c->gdb_unix[0] != '\0')
