@@ -12,18 +12,19 @@
 
 static uint32_t function_of(const struct vcpu *v)
 {
-	return plugin.tree.node[v->node].function;
+	return v->node->function;
 }
 
 void frames_drop(struct vcpu *v, uint32_t nr)
 {
 	struct stack *st = v->stack;
 
-	while (st->nr > nr) {
-		st->nr--;
-		plugin.stat[UNI_EXACT_DROPPED] += !st->entry[st->nr].is_interrupt;
-		frame_close(v, st, st->entry[st->nr].shown);
-		v->node = st->entry[st->nr].node;
+	while (stack_nr(st) > nr) {
+		const struct entry *e = --st->top;
+
+		plugin.stat[UNI_EXACT_DROPPED] += !e->is_interrupt;
+		frame_close(v, st, e->shown);
+		v->node = e->node;
 	}
 }
 
@@ -34,9 +35,9 @@ void frame_move(struct vcpu *v, const struct block *b)
 
 	if (b->function == now || (b->function == 0 && !function_is_known(&plugin.functions, now)))
 		return;
-	v->node = tree_child(&plugin.tree, plugin.tree.node[v->node].parent, b->function);
+	v->node = tree_child(&plugin.tree, v->node->parent, b->function);
 	if (b->is_start) {
-		plugin.tree.out[v->node].calls++;
+		v->node->out->calls++;
 		plugin.stat[UNI_EXACT_CALLS]++;
 		plugin.stat[UNI_EXACT_TAIL_CALLS]++;
 		if (plugin.mode == UNI_EXACT_TRACE) {
@@ -51,8 +52,8 @@ static bool frame_find(struct vcpu *v, const struct block *b)
 	const struct stack *st = v->stack;
 	uint32_t i = stack_find_return(st, b->pc);
 
-	for (uint32_t j = st->nr; i == UINT32_MAX && j-- > 0;) {
-		if (plugin.tree.node[st->entry[j].node].function == b->function)
+	for (uint32_t j = stack_nr(st); i == UINT32_MAX && j-- > 0;) {
+		if (st->entry[j].node->function == b->function)
 			i = j;
 	}
 	if (i == UINT32_MAX)
@@ -75,7 +76,7 @@ void frame_jump(struct vcpu *v, const struct block *b)
 static void frames_leave(struct vcpu *v, uint64_t sp)
 {
 	const struct stack *st = v->stack;
-	uint32_t nr = st->nr;
+	uint32_t nr = stack_nr(st);
 
 	/* One that is not known goes with those that it has called. */
 	for (uint32_t i = nr; i > 0 && !st->entry[i - 1].is_interrupt && st->entry[i - 1].sp <= sp;
@@ -139,7 +140,7 @@ static bool is_handlers(const struct stack *st, uint64_t sp)
 {
 	if (sp <= st->high && (sp >= st->low || st->low - sp <= STACK_STEP))
 		return false;
-	for (uint32_t i = st->nr; i-- > 0;) {
+	for (uint32_t i = stack_nr(st); i-- > 0;) {
 		if (st->entry[i].is_interrupt)
 			return true;
 	}
@@ -162,7 +163,7 @@ void stack_settle(struct vcpu *v, const struct block *p, uint64_t sp)
 		to = stacks_add(&plugin.stacks, sp);
 		if (to == NULL)
 			return;
-		if (v->stack->nr == 0 && v->stack->high == 0) {
+		if (stack_nr(v->stack) == 0 && v->stack->high == 0) {
 			moved = false; /* the first one of this vCPU */
 			to->open = v->stack->open;
 			to->shown = v->stack->shown;
@@ -177,6 +178,5 @@ void stack_settle(struct vcpu *v, const struct block *p, uint64_t sp)
 	stacks_saw(&plugin.stacks, to, sp);
 	frames_leave(v, sp);
 	if (function_of(v) != p->function)
-		v->node = tree_child(&plugin.tree,
-			v->node == 0 ? 0 : plugin.tree.node[v->node].parent, p->function);
+		v->node = tree_child(&plugin.tree, v->node->parent, p->function);
 }

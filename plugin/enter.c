@@ -5,81 +5,64 @@
  */
 #include "plugin/plugin.h"
 
-static inline void node_enter(struct vcpu *v, uint32_t node)
-{
-	v->node = node;
-	v->insns = &plugin.tree.out[node].insns;
-}
-
 /* On this stack, and right below the newest frame? */
 static inline bool is_below(struct stack *st, uint64_t sp)
 {
-	const struct entry *e = st->entry + st->nr;
+	const struct entry *e = st->top;
 
-	if (unlikely(st->nr == 0 || st->nr == st->cap || e[-1].is_interrupt ||
-		     e[-1].sp - sp - 1 >= STACK_STEP))
+	if (unlikely(e == st->end || e[-1].is_interrupt || e[-1].sp - sp - 1 >= STACK_STEP))
 		return false;
 	if (sp < st->low)
 		st->low = sp;
 	return true;
 }
 
-static inline __attribute__((always_inline)) void frame_push(
-	struct vcpu *v, const struct block *p, const struct block *b, uint64_t sp, bool calls)
+/* There is room for it. */
+static inline __attribute__((always_inline)) void frame_push(struct vcpu *v, const struct block *p,
+	const struct block *b, uint64_t sp, struct node *to, bool calls)
 {
 	struct stack *st = v->stack;
-	struct entry *e = st->entry + st->nr;
+	struct entry *e = st->top;
 
+	st->top = e + 1;
+	e->node = v->node;
+	v->node = to;
 	e->ret = p->end;
 	e->sp = sp;
-	e->node = v->node;
 	e->is_interrupt = false;
 	e->shown = st->shown;
-	st->nr++;
 	plugin.stat[UNI_EXACT_CALLS]++;
-	node_enter(v, tree_child(&plugin.tree, v->node, b->function));
-	plugin.tree.out[v->node].calls++;
+	to->out->calls++;
 	if (calls)
 		frame_show(v, b->function, b->pc);
 }
 
 /* A call whose push lies right below the last one on the same stack. */
-static inline __attribute__((always_inline)) bool call_fast(
-	struct vcpu *v, const struct block *p, const struct block *b, bool calls)
+static inline __attribute__((always_inline)) bool is_call(
+	const struct vcpu *v, const struct block *p, const struct block *b)
 {
-	struct stack *st = v->stack;
-	uint64_t sp = v->push_sp;
-
-	if (unlikely(b->pc != p->callee || !v->pushed || !is_below(st, sp)))
-		return false;
-	v->pushed = false;
-	frame_push(v, p, b, sp, calls);
-	return true;
+	return likely(p->flow == FLOW_CALL && b->pc == p->callee && v->pushed &&
+		      is_below(v->stack, v->push_sp));
 }
 
 /* A call of a function that stores no return address at its begin: its frame is not known. */
-static inline __attribute__((always_inline)) bool call_link(
-	struct vcpu *v, const struct block *p, const struct block *b, bool calls)
+static inline __attribute__((always_inline)) bool is_link(
+	const struct vcpu *v, const struct block *p, const struct block *b)
 {
-	struct stack *st = v->stack;
-
-	if (unlikely(b->pc != p->callee || st->nr == st->cap))
-		return false;
-	frame_push(v, p, b, 0, calls);
-	return true;
+	return likely(p->flow == FLOW_CALL && b->pc == p->callee && v->stack->top != v->stack->end);
 }
 
 static inline __attribute__((always_inline)) bool return_fast(
-	struct vcpu *v, const struct block *b, bool calls)
+	struct vcpu *v, const struct block *p, const struct block *b, bool calls)
 {
 	struct stack *st = v->stack;
-	const struct entry *e = st->entry + st->nr - 1;
+	struct entry *e = st->top - 1;
 
-	if (unlikely(st->nr == 0 || e->ret != b->pc || e->is_interrupt))
+	if (unlikely(p->flow != FLOW_RETURN || e->ret != b->pc))
 		return false;
-	st->nr--;
+	st->top = e;
 	plugin.stat[UNI_EXACT_RETURNS]++;
-	node_enter(v, e->node);
+	v->node = e->node;
 	if (calls)
 		frame_close(v, st, e->shown);
 	return true;
@@ -91,6 +74,39 @@ static inline bool is_plain(const struct vcpu *v, uint64_t ended)
 	return likely(ended == v->go && plugin.quiet == v->quiet);
 }
 
+static inline __attribute__((always_inline)) void block_count(
+	struct vcpu *v, const struct block *b, uint64_t ended, bool calls)
+{
+	v->go = ended + 1;
+	v->node->out->insns += b->nr_insns;
+	if (calls)
+		plugin.clock += b->nr_insns;
+}
+
+/* The caller calls another function than the last time. */
+static __attribute__((noinline)) void call_other(
+	struct vcpu *v, const struct block *p, const struct block *b, uint64_t sp)
+{
+	struct node *to = tree_find_child(&plugin.tree, v->node, b->function);
+
+	frame_push(v, p, b, sp, to, plugin.mode == UNI_EXACT_TRACE);
+	block_count(v, b, *v->ended, true);
+}
+
+static inline __attribute__((always_inline)) void call_fast(struct vcpu *v, const struct block *p,
+	const struct block *b, uint64_t sp, uint64_t ended, bool calls)
+{
+	const struct node *n = v->node;
+
+	v->pushed = false;
+	if (unlikely(n->last_function != b->function)) {
+		call_other(v, p, b, sp);
+		return;
+	}
+	frame_push(v, p, b, sp, n->last_child, calls);
+	block_count(v, b, ended, calls);
+}
+
 static inline __attribute__((always_inline)) void block_follow(
 	struct vcpu *v, struct block *b, uint8_t kind, bool calls)
 {
@@ -100,17 +116,17 @@ static inline __attribute__((always_inline)) void block_follow(
 
 	v->prev = b;
 	b->out->count++;
-	if (likely((plain && b->from == p) ||
-		    (kind == BLOCK_START && plain && p->flow == FLOW_CALL &&
-			    call_fast(v, p, b, calls)) ||
-		    (kind == BLOCK_LINK && plain && p->flow == FLOW_CALL &&
-			    call_link(v, p, b, calls)) ||
-		    (kind == BLOCK_SITE && plain && p->flow == FLOW_RETURN &&
-			    return_fast(v, b, calls)))) {
-		v->go = ended + 1;
-		*v->insns += b->nr_insns;
-		if (calls)
-			plugin.clock += b->nr_insns;
+	if (kind == BLOCK_START && plain && is_call(v, p, b)) {
+		call_fast(v, p, b, v->push_sp, ended, calls);
+		return;
+	}
+	if (kind == BLOCK_LINK && plain && is_link(v, p, b)) {
+		call_fast(v, p, b, 0, ended, calls);
+		return;
+	}
+	if ((kind == BLOCK_SITE && plain && return_fast(v, p, b, calls)) ||
+		likely(plain && b->from == p)) {
+		block_count(v, b, ended, calls);
 		return;
 	}
 	if (kind == BLOCK_SAVE && plain && v->live && p->flow == FLOW_CALL && b->pc == p->callee) {
@@ -118,7 +134,7 @@ static inline __attribute__((always_inline)) void block_follow(
 		v->caller = p;
 		v->begun = ended + 1;
 		v->go = ODD;
-		*v->insns += b->nr_insns;
+		v->node->out->insns += b->nr_insns;
 		plugin.clock += b->nr_insns;
 		return;
 	}
@@ -134,10 +150,11 @@ static inline __attribute__((always_inline)) void block_saves(
 	if (v->caller == NULL) {
 		frame_saw(v, sp);
 	} else if (!v->odd && !b->switches && is_below(v->stack, sp)) {
-		*v->insns -= b->nr_insns;
+		v->node->out->insns -= b->nr_insns;
 		plugin.clock -= b->nr_insns;
-		frame_push(v, v->caller, b, sp, calls);
-		*v->insns += b->nr_insns;
+		frame_push(
+			v, v->caller, b, sp, tree_child(&plugin.tree, v->node, b->function), calls);
+		v->node->out->insns += b->nr_insns;
 		plugin.clock += b->nr_insns;
 		v->caller = NULL;
 		v->go = v->begun;

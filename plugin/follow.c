@@ -15,13 +15,15 @@ static struct block nothing = {
 
 void follow_init(void)
 {
+	stack_init(&no_stack);
+	no_stack.node = plugin.tree.node;
 	for (unsigned i = 0; i < VCPU_MAX; i++) {
 		struct vcpu *v = &plugin.vcpu[i];
 
 		v->prev = &nothing;
 		v->stack = &no_stack;
 		v->ended = &v->own_ended;
-		v->insns = &plugin.tree.out[0].insns;
+		v->node = plugin.tree.node;
 	}
 }
 
@@ -70,7 +72,7 @@ void cut_count(struct vcpu *v, struct block *b, uint32_t insn)
 	struct uni_exact_cut *cut;
 	uint64_t index;
 
-	plugin.tree.out[v->node].insns -= b->nr_insns - insn;
+	v->node->out->insns -= b->nr_insns - insn;
 	plugin.clock -= b->nr_insns - insn;
 	for (uint32_t i = 0; i < b->nr_cuts; i++) {
 		if (b->cut[i]->insn == insn) {
@@ -92,7 +94,7 @@ void cut_count(struct vcpu *v, struct block *b, uint32_t insn)
 /* Adds the instructions of quiet blocks to the current node. */
 void quiet_flush(struct vcpu *v)
 {
-	plugin.tree.out[v->node].insns += plugin.quiet - v->quiet;
+	v->node->out->insns += plugin.quiet - v->quiet;
 	v->quiet = plugin.quiet;
 }
 
@@ -107,9 +109,14 @@ void frame_enter(struct vcpu *v, const struct block *b)
 	uint32_t function = callee_of(b);
 
 	v->node = tree_child(&plugin.tree, v->node, function);
-	plugin.tree.out[v->node].calls++; /* also of a vector in a table that is one function */
+	v->node->out->calls++; /* also of a vector in a table that is one function */
 	if (plugin.mode == UNI_EXACT_TRACE)
 		frame_show(v, function, b->pc);
+}
+
+static struct entry *newest(const struct stack *st)
+{
+	return st->top != st->entry ? st->top - 1 : NULL;
 }
 
 /* sp 0: not known, and then the stack is taken for the same one. */
@@ -119,7 +126,7 @@ static void call(struct vcpu *v, const struct block *p, const struct block *b, u
 	bool is_next;
 
 	v->pushed = false;
-	e = v->stack->nr != 0 ? &v->stack->entry[v->stack->nr - 1] : NULL;
+	e = newest(v->stack);
 	/* The first call of a handler may be on whatever stack the hardware has chosen. */
 	is_next = sp == 0 ? true
 		  : e != NULL && e->is_interrupt
@@ -145,11 +152,10 @@ void call_follow(struct vcpu *v, uint64_t sp)
 	const struct block *p = v->caller, *b = v->prev;
 
 	v->caller = NULL;
-	*v->insns -= b->nr_insns;
+	v->node->out->insns -= b->nr_insns;
 	plugin.clock -= b->nr_insns;
 	call(v, p, b, sp);
-	v->insns = &plugin.tree.out[v->node].insns;
-	*v->insns += b->nr_insns;
+	v->node->out->insns += b->nr_insns;
 	plugin.clock += b->nr_insns;
 	if (b->switches) {
 		v->switched = v->odd = true;
@@ -161,7 +167,7 @@ void call_follow(struct vcpu *v, uint64_t sp)
 void frame_saw(struct vcpu *v, uint64_t sp)
 {
 	struct stack *st = v->stack;
-	struct entry *e = st->nr != 0 ? &st->entry[st->nr - 1] : NULL;
+	struct entry *e = newest(st);
 
 	if (e != NULL && !e->is_interrupt && e->sp == 0)
 		e->sp = sp;
@@ -170,11 +176,11 @@ void frame_saw(struct vcpu *v, uint64_t sp)
 static bool pop_expected(struct vcpu *v, uint64_t pc)
 {
 	struct stack *st = v->stack;
-	struct entry *e = st->nr != 0 ? &st->entry[st->nr - 1] : NULL;
+	struct entry *e = newest(st);
 
 	if (e == NULL || e->is_interrupt || e->ret != pc)
 		return false;
-	st->nr--;
+	st->top = e;
 	v->node = e->node;
 	plugin.stat[UNI_EXACT_RETURNS]++;
 	if (plugin.mode == UNI_EXACT_TRACE)
@@ -199,7 +205,7 @@ static void come_back(struct vcpu *v, struct block *p, struct block *b, bool res
 		if (b->is_start) { /* a thread begins */
 			frames_drop(v, 0);
 			frame_close(v, v->stack, false);
-			v->node = 0;
+			v->node = plugin.tree.node;
 			plugin.stat[UNI_EXACT_TAIL_CALLS]++;
 			plugin.stat[UNI_EXACT_CALLS]++;
 			frame_enter(v, b);
@@ -213,7 +219,7 @@ static void come_back(struct vcpu *v, struct block *p, struct block *b, bool res
 		return;
 	}
 	/* A jump by a return, as a switch of threads goes on in itself. */
-	if (b->ours && b->function == plugin.tree.node[v->node].function)
+	if (b->ours && b->function == v->node->function)
 		return;
 	plugin.stat[UNI_EXACT_UNMATCHED]++;
 	if (b->is_entry && !resumed) {
@@ -283,7 +289,7 @@ static void begin(struct vcpu *v, const struct block *b)
 		plugin.clock = -plugin.quiet; /* time begins */
 	v->live = true;
 	v->unsure = v->odd = true;
-	v->node = 0;
+	v->node = plugin.tree.node;
 	plugin.stat[UNI_EXACT_CALLS]++;
 	plugin.stat[UNI_EXACT_TAIL_CALLS]++;
 	frame_enter(v, b);
@@ -342,14 +348,13 @@ void block_slow(struct vcpu *v, struct block *p, struct block *b, uint64_t ended
 	if (v->passed)
 		quiet_flush(v);
 	v->passed = false;
-	v->insns = &plugin.tree.out[v->node].insns;
 	if (b->switches && v->live && v->caller == NULL) {
 		v->switched = v->odd = true;
 		v->new_sp = 0;
 	}
 	v->begun = ended + 1;
 	v->go = v->odd || v->caller != NULL ? ODD : v->begun;
-	*v->insns += b->nr_insns;
+	v->node->out->insns += b->nr_insns;
 	plugin.clock += b->nr_insns;
 }
 
@@ -366,7 +371,7 @@ void follow_end(void)
 	if (plugin.mode == UNI_EXACT_TRACE)
 		calls_end();
 	for (uint32_t i = 0; i < plugin.stacks.nr; i++) {
-		for (uint32_t j = 0; j < plugin.stacks.v[i]->nr; j++)
+		for (uint32_t j = 0; j < stack_nr(plugin.stacks.v[i]); j++)
 			open += !plugin.stacks.v[i]->entry[j].is_interrupt;
 	}
 	plugin.stat[UNI_EXACT_OPEN] = open;

@@ -8,7 +8,8 @@ void interrupt_push(struct vcpu *v, struct block *p, struct block *b, bool cut)
 	struct entry *e = stack_push(v->stack);
 
 	if (e != NULL)
-		*e = (struct entry){ .node = v->node,
+		*e = (struct entry){ .ret = NOWHERE,
+			.node = v->node,
 			.is_interrupt = true,
 			.cut = cut,
 			.pushed = v->pushed,
@@ -54,7 +55,7 @@ static struct entry interrupt_pop(struct vcpu *v, uint32_t i)
 	struct entry e = v->stack->entry[i];
 
 	frames_drop(v, i + 1);
-	v->stack->nr = i;
+	v->stack->top = v->stack->entry + i;
 	frame_close(v, v->stack, e.shown);
 	v->node = e.node;
 	v->pushed = e.pushed;
@@ -96,7 +97,7 @@ bool go_back_unseen(struct vcpu *v, struct block *b)
 
 	if (v->switched)
 		stack_change(v);
-	for (uint32_t i = v->stack->nr; i-- > 0;) {
+	for (uint32_t i = stack_nr(v->stack); i-- > 0;) {
 		if (!v->stack->entry[i].is_interrupt)
 			continue;
 		e = interrupt_pop(v, i);
@@ -114,7 +115,7 @@ bool interrupt_again(struct vcpu *v, struct block *b)
 {
 	struct entry e;
 
-	for (uint32_t i = v->stack->nr; i-- > 0;) {
+	for (uint32_t i = stack_nr(v->stack); i-- > 0;) {
 		if (!v->stack->entry[i].is_interrupt)
 			continue;
 		if (!b->is_handler && v->stack->entry[i].handler->pc != b->pc)
@@ -134,7 +135,7 @@ void go_back(struct vcpu *v, struct block *b)
 	if (v->switched)
 		stack_change(v);
 	st = v->stack;
-	for (uint32_t i = st->nr; i-- > 0;) {
+	for (uint32_t i = stack_nr(st); i-- > 0;) {
 		if (!st->entry[i].is_interrupt)
 			continue;
 		if (goes_on_at(&st->entry[i], b)) {

@@ -19,6 +19,8 @@
 #define CUTS	   8			/* places at which a block was cut short */
 #define STACK_STEP (UINT64_C(64) << 10) /* a frame that is larger may be on another stack */
 
+#define NO_FUNCTION UINT32_MAX
+
 #define ODD UINT64_MAX
 
 #define likely(x)   __builtin_expect(!!(x), 1)
@@ -116,28 +118,27 @@ extern const struct arch arch_x86_64, arch_aarch64;
 /* ---- tree.c: calling contexts ---- */
 
 struct node {
-	uint32_t parent, function, depth;
-	uint32_t last_child, last_function; /* called last from here; 0: none */
+	struct uni_exact_node *out;
+	struct node *parent, *last_child; /* last_child: called last from here */
+	uint32_t function, depth;
+	uint32_t last_function; /* its function; NO_FUNCTION: there is none yet */
 };
 
 struct tree {
 	struct area *area;
-	struct node *node; /* our own copy of what leads through the tree */
-	struct uni_exact_node *out;
-	uint32_t nr, cap, hash_mask;
+	struct node *node; /* our own copy of what leads through the tree; never moves */
+	uint32_t nr, hash_mask;
 	uint32_t *hash;	  /* of (parent, function): index, 0 empty */
 	uint32_t *beyond; /* by function: its node when there is no room for more; 0 none */
-	uint32_t beyond_parent;
+	struct node *beyond_parent;
 };
 
 int tree_init(struct tree *t, struct area *a, uint32_t nr_known);
-uint32_t tree_find_child(struct tree *t, uint32_t parent, uint32_t function);
-static inline uint32_t tree_child(struct tree *t, uint32_t parent, uint32_t function)
+struct node *tree_find_child(struct tree *t, struct node *parent, uint32_t function);
+static inline struct node *tree_child(struct tree *t, struct node *parent, uint32_t function)
 {
-	const struct node *n = &t->node[parent];
-
-	if (likely(n->last_child != 0 && n->last_function == function))
-		return n->last_child;
+	if (likely(parent->last_function == function))
+		return parent->last_child;
 	return tree_find_child(t, parent, function);
 }
 
@@ -146,27 +147,29 @@ static inline uint32_t tree_child(struct tree *t, uint32_t parent, uint32_t func
 struct block;
 
 struct entry {
-	union {
-		uint64_t ret;	    /* where it returns to */
-		struct block *prev; /* of an interrupt: the block that ran last */
-	};
-	uint64_t sp;	       /* address of the return address, or behind it; 0: not known */
-	struct block *handler; /* of an interrupt */
-	uint32_t node;	       /* the caller's */
+	uint64_t ret;	   /* where it returns to; NOWHERE: it is an interrupt */
+	uint64_t sp;	   /* address of the return address, or behind it; 0: not known */
+	struct node *node; /* the caller's */
+	struct block *prev, *handler; /* of an interrupt; prev: the block that ran last */
 	bool is_interrupt, cut, pushed;
 	bool passed; /* of an interrupt: quiet blocks ran behind prev */
 	bool shown;  /* the caller's frame is in the trace */
 };
 
 struct stack {
-	struct entry *entry;
-	uint32_t nr, cap;
-	uint32_t node;	    /* where it was left */
+	struct entry *entry, *top,
+		*end;	    /* the newest is below top; one that is none is below entry */
+	struct node *node;  /* where it was left */
 	uint64_t low, high; /* of the stack pointers seen */
 	uint64_t id;	    /* in the trace: from 1 on, as they were seen */
 	uint32_t open;	    /* calls in the trace that have not returned */
 	bool shown;	    /* the newest frame is one of them */
 };
+
+static inline uint32_t stack_nr(const struct stack *st)
+{
+	return (uint32_t)(st->top - st->entry);
+}
 
 struct stacks {
 	struct stack **v; /* by .high */
@@ -176,6 +179,7 @@ struct stacks {
 /* The one that this stack pointer lies in, or at most `slack` bytes below; NULL: none. */
 struct stack *stacks_find(const struct stacks *s, uint64_t sp, uint64_t slack);
 struct stack *stacks_add(struct stacks *s, uint64_t sp); /* NULL: out of memory */
+void stack_init(struct stack *st);
 void stacks_saw(struct stacks *s, struct stack *st, uint64_t sp);
 struct entry *stack_push(struct stack *st);
 /* From the top on, the entry that returns there; UINT32_MAX: none. */
@@ -243,8 +247,7 @@ struct vcpu {
 	/* Its call of prev is not followed yet: prev shows the stack pointer first. NULL: none. */
 	const struct block *caller;
 	struct stack *stack;
-	uint64_t *insns; /* of the node */
-	uint32_t node;
+	struct node *node;
 	bool live;     /* has reached the image */
 	bool passed;   /* quiet blocks have run behind prev */
 	bool odd;      /* one of the next three: off the fast path */

@@ -7,6 +7,14 @@
 
 #define ENTRY_MAX (1u << 22) /* of one stack; then the outer half is forgotten */
 
+/* It stands below the outermost one, so that nobody has to ask whether there is one. */
+static struct entry none = { .ret = NOWHERE, .is_interrupt = true };
+
+void stack_init(struct stack *st)
+{
+	st->entry = st->top = st->end = &none + 1;
+}
+
 static uint32_t first_above(const struct stacks *s, uint64_t sp)
 {
 	uint32_t low = 0, high = s->nr;
@@ -48,6 +56,8 @@ struct stack *stacks_add(struct stacks *s, uint64_t sp)
 	st = calloc(1, sizeof(*st));
 	if (st == NULL)
 		return NULL;
+	stack_init(st);
+	st->node = plugin.tree.node;
 	st->low = st->high = sp;
 	st->id = s->nr + 1;
 	memmove(s->v + at + 1, s->v + at, (s->nr - at) * sizeof(struct stack *));
@@ -73,33 +83,42 @@ void stacks_saw(struct stacks *s, struct stack *st, uint64_t sp)
 	}
 }
 
+static void stack_grow(struct stack *st)
+{
+	uint32_t nr = stack_nr(st), cap = nr == 0 ? 256 : nr * 2;
+	struct entry *e;
+
+	if (nr >= ENTRY_MAX)
+		return;
+	e = realloc(nr == 0 ? NULL : st->entry - 1, (cap + 1ull) * sizeof(*e));
+	if (e == NULL)
+		return;
+	*e = none;
+	st->entry = e + 1;
+	st->top = st->entry + nr;
+	st->end = st->entry + cap;
+}
+
 struct entry *stack_push(struct stack *st)
 {
-	if (st->nr == st->cap && st->cap < ENTRY_MAX) {
-		uint32_t cap = st->cap == 0 ? 256 : st->cap * 2;
-		struct entry *e = realloc(st->entry, cap * sizeof(*e));
-
-		if (e != NULL) {
-			st->entry = e;
-			st->cap = cap;
-		}
-	}
-	if (st->nr == st->cap) {
-		uint32_t half = st->nr / 2;
+	if (st->top == st->end)
+		stack_grow(st);
+	if (st->top == st->end) {
+		uint32_t nr = stack_nr(st), half = nr / 2;
 
 		if (half == 0)
 			return NULL;
-		memmove(st->entry, st->entry + half, (st->nr - half) * sizeof(*st->entry));
+		memmove(st->entry, st->entry + half, (nr - half) * sizeof(*st->entry));
 		plugin.stat[UNI_EXACT_DROPPED] += half;
-		st->nr -= half;
+		st->top -= half;
 	}
-	return &st->entry[st->nr++];
+	return st->top++;
 }
 
 uint32_t stack_find_return(const struct stack *st, uint64_t pc)
 {
-	for (uint32_t i = st->nr; i-- > 0;) {
-		if (!st->entry[i].is_interrupt && st->entry[i].ret == pc)
+	for (uint32_t i = stack_nr(st); i-- > 0;) {
+		if (st->entry[i].ret == pc)
 			return i;
 	}
 	return UINT32_MAX;

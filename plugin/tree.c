@@ -6,10 +6,9 @@
  * function stay exact.
  */
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "plugin/plugin.h"
-
-#define NONE UINT32_MAX
 
 static uint32_t slot_of(const struct tree *t, uint32_t parent, uint32_t function)
 {
@@ -18,23 +17,22 @@ static uint32_t slot_of(const struct tree *t, uint32_t parent, uint32_t function
 	return (uint32_t)(key >> 32) & t->hash_mask;
 }
 
+static uint32_t index_of(const struct tree *t, const struct node *n)
+{
+	return (uint32_t)(n - t->node);
+}
+
 static bool grow(struct tree *t)
 {
-	struct node *node = realloc(t->node, 2ull * t->cap * sizeof(*node));
-	uint32_t mask = t->hash_mask * 2 + 1, *hash;
+	uint32_t mask = t->hash_mask * 2 + 1, *hash = calloc(mask + 1ull, sizeof(*hash));
 
-	if (node == NULL)
-		return false;
-	t->node = node;
-	hash = calloc(mask + 1ull, sizeof(*hash));
 	if (hash == NULL)
 		return false;
 	free(t->hash);
 	t->hash = hash;
 	t->hash_mask = mask;
-	t->cap *= 2;
 	for (uint32_t i = 1; i < t->nr; i++) {
-		uint32_t slot = slot_of(t, t->node[i].parent, t->node[i].function);
+		uint32_t slot = slot_of(t, t->node[i].out->parent, t->node[i].function);
 
 		while (hash[slot] != 0)
 			slot = (slot + 1) & mask;
@@ -44,31 +42,33 @@ static bool grow(struct tree *t)
 }
 
 /* A new node; 0: there is no room. */
-static uint32_t add(struct tree *t, uint32_t parent, uint32_t function)
+static uint32_t add(struct tree *t, struct node *parent, uint32_t function)
 {
 	struct uni_exact_node *out;
-	uint32_t slot;
+	uint32_t slot, above = index_of(t, parent);
 
-	if (t->nr == t->cap && !grow(t))
+	if (t->nr * 2 > t->hash_mask && !grow(t))
 		return 0;
 	out = area_add(t->area, UNI_EXACT_PART_NODES, 1, NULL);
 	if (out == NULL)
 		return 0;
-	out->parent = parent;
+	out->parent = above;
 	out->function = function;
-	t->node[t->nr] = (struct node){
-		.parent = parent, .function = function, .depth = t->node[parent].depth + 1
-	};
-	slot = slot_of(t, parent, function);
+	t->node[t->nr] = (struct node){ .out = out,
+		.parent = parent,
+		.function = function,
+		.depth = parent->depth + 1,
+		.last_function = NO_FUNCTION };
+	slot = slot_of(t, above, function);
 	while (t->hash[slot] != 0)
 		slot = (slot + 1) & t->hash_mask;
 	t->hash[slot] = t->nr;
 	return t->nr++;
 }
 
-static uint32_t find(const struct tree *t, uint32_t parent, uint32_t function)
+static uint32_t find(const struct tree *t, const struct node *parent, uint32_t function)
 {
-	uint32_t slot = slot_of(t, parent, function), i;
+	uint32_t slot = slot_of(t, index_of(t, parent), function), i;
 
 	while ((i = t->hash[slot]) != 0) {
 		if (t->node[i].parent == parent && t->node[i].function == function)
@@ -82,26 +82,29 @@ static uint32_t find(const struct tree *t, uint32_t parent, uint32_t function)
  * The node for a context that has no room of its own. Functions of the image have such a node from
  * the beginning, so that this never fails. Other functions share the node of code of no function.
  */
-static uint32_t beyond(struct tree *t, uint32_t function)
+static struct node *beyond(struct tree *t, uint32_t function)
 {
 	if (t->beyond[function] == 0)
 		t->beyond[function] = add(t, t->beyond_parent, function);
-	return t->beyond[t->beyond[function] != 0 ? function : 0];
+	return &t->node[t->beyond[t->beyond[function] != 0 ? function : 0]];
 }
 
 int tree_init(struct tree *t, struct area *a, uint32_t nr_known)
 {
+	const size_t bytes = UNI_EXACT_NODES * sizeof(*t->node);
+	struct uni_exact_node *out = area_add(a, UNI_EXACT_PART_NODES, 1, NULL);
+
 	t->area = a;
 	t->hash_mask = (1u << 12) - 1;
-	t->cap = 1u << 11;
-	t->node = calloc(t->cap, sizeof(*t->node));
+	t->node = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	t->hash = calloc(t->hash_mask + 1, sizeof(*t->hash));
 	t->beyond = calloc(nr_known + UNI_EXACT_FOUND + 1ull, sizeof(*t->beyond));
-	t->out = area_add(a, UNI_EXACT_PART_NODES, 1, NULL);
 	t->nr = 1;
-	if (t->node == NULL || t->hash == NULL || t->beyond == NULL || t->out == NULL)
+	if (t->node == MAP_FAILED || t->hash == NULL || t->beyond == NULL || out == NULL)
 		return -1;
-	t->beyond_parent = add(t, 0, 0);
+	*t->node = (struct node){ .out = out, .parent = t->node, .last_function = NO_FUNCTION };
+	t->beyond_parent = &t->node[add(t, t->node, 0)];
 	for (uint32_t i = 0; i <= nr_known; i++) {
 		t->beyond[i] = add(t, t->beyond_parent, i);
 		if (t->beyond[i] == 0)
@@ -110,13 +113,13 @@ int tree_init(struct tree *t, struct area *a, uint32_t nr_known)
 	return 0;
 }
 
-uint32_t tree_find_child(struct tree *t, uint32_t parent, uint32_t function)
+struct node *tree_find_child(struct tree *t, struct node *parent, uint32_t function)
 {
 	uint32_t child;
 
-	if (unlikely(t->node[parent].depth >= UNI_EXACT_DEPTH)) {
+	if (unlikely(parent->depth >= UNI_EXACT_DEPTH)) {
 		plugin.stat[UNI_EXACT_FOLDED]++;
-		parent = t->node[parent].parent;
+		parent = parent->parent;
 	}
 	child = find(t, parent, function);
 	if (child == 0 && t->nr < UNI_EXACT_NODES - UNI_EXACT_FUNCTIONS - UNI_EXACT_FOUND - 2)
@@ -125,7 +128,7 @@ uint32_t tree_find_child(struct tree *t, uint32_t parent, uint32_t function)
 		plugin.stat[UNI_EXACT_FOLDED]++;
 		return beyond(t, function);
 	}
-	t->node[parent].last_child = child;
-	t->node[parent].last_function = function;
-	return child;
+	parent->last_child = &t->node[child];
+	parent->last_function = function;
+	return parent->last_child;
 }
