@@ -4,6 +4,7 @@
 #define UNI_APP_ATTACH_H
 
 #include "base/err.h"
+#include "base/privilege.h"
 #include "app/options.h"
 #include "mem/as.h"
 #include "obj/image.h"
@@ -118,10 +119,31 @@ int uni_guest_check_image(struct uni_guest *g, struct uni_err *err);
  * change. */
 int uni_guest_settle_images(struct uni_guest *g, struct uni_err *err);
 
+/* With which rights a guest can be opened and sampled. */
+enum uni_guest_rights {
+	UNI_GUEST_ALL,	 /* those of this process */
+	UNI_GUEST_NONE,	 /* base/privilege.h */
+	UNI_GUEST_OWNER, /* those of its VMM's user; for a single guest */
+};
+struct uni_guest_plan {
+	enum uni_guest_rights rights;
+	struct uni_watched watched; /* with none */
+	int pid;		    /* of the VMM with an owner */
+};
+
 /*
- * Gives up all rights of this process for good, if the guest can be opened and sampled without
- * (base/privilege.h). Otherwise does nothing. Returns an error only if giving up has failed.
+ * Finds that out, and makes what has to be made with rights. An error: the guest cannot be opened,
+ * and must not be with rights.
  */
+int uni_guest_plan_rights(const struct uni_spec *spec, const struct uni_attach_args *args,
+	struct uni_guest_plan *ret, struct uni_err *err);
+/*
+ * Gives up all rights of this process for good, if all of these guests can be opened and sampled
+ * without (base/privilege.h). Otherwise does nothing. Returns an error only if giving up has
+ * failed.
+ */
+int uni_guests_give_up_rights(const struct uni_guest_plan *plan, size_t nr, struct uni_err *err);
+/* Both, for one guest. */
 int uni_guest_give_up_rights(
 	const struct uni_spec *spec, const struct uni_attach_args *args, struct uni_err *err);
 

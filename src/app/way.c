@@ -120,17 +120,16 @@ static bool is_stopped(const struct uni_spec *spec, const struct uni_attach_args
 }
 
 /* Otherwise all stays as it is. */
-static int give_up_to_owner(
-	const struct uni_spec *spec, const struct uni_attach_args *args, struct uni_err *err)
+static void plan_owner(
+	const struct uni_spec *spec, const struct uni_attach_args *args, struct uni_guest_plan *ret)
 {
 	const struct uni_target_ops *ops = uni_target_backend(spec->scheme);
 	struct uni_err ignored = { 0 };
-	int pid;
 
-	if (ops->stopped_pid == NULL || args->qmp != NULL ||
-		ops->stopped_pid(spec, &pid, &ignored) != 0 || !uni_privilege_owner_may_trace(pid))
-		return 0;
-	return uni_privilege_drop_to_owner(pid, err);
+	if (ops->stopped_pid != NULL && args->qmp == NULL &&
+		ops->stopped_pid(spec, &ret->pid, &ignored) == 0 &&
+		uni_privilege_owner_may_trace(ret->pid))
+		ret->rights = UNI_GUEST_OWNER;
 }
 
 /* Is there a wish that only a stopped guest fulfils? Also: whether its image decides. */
@@ -183,7 +182,7 @@ static _Noreturn void judge_image(
 	struct uni_way_key key = { 0 };
 
 	if (g == NULL || dup2(notes, STDERR_FILENO) < 0 ||
-		uni_privilege_drop_watching(pid, false, &err) != 0)
+		uni_privilege_drop_watching(&(struct uni_watched){ .pid = pid }, 1, &err) != 0)
 		_exit(1);
 	g->spec = *spec;
 	if (uni_guest_use_unwinder(g, args, &err) != 0 ||
@@ -213,8 +212,8 @@ static int wait_for_judge(pid_t child, bool *stop_ret, struct uni_err *err)
 }
 
 /* Whether events are permitted is found out for the sake of the observer's rights. */
-static int give_up_all(
-	const struct uni_spec *spec, const struct uni_attach_args *args, struct uni_err *err)
+static int plan_process(const struct uni_spec *spec, const struct uni_attach_args *args,
+	struct uni_guest_plan *ret, struct uni_err *err)
 {
 	enum uni_asked asked = UNI_ASKED_AUTO;
 	const char *via = uni_spec_get(spec, "via");
@@ -225,25 +224,27 @@ static int give_up_all(
 	(void)uni_asked_parse(args->method, &asked);
 	if (!args->once && asked != UNI_ASKED_PAUSE && (via == NULL || strcmp(via, "stop") != 0))
 		(void)uni_privilege_try_observing(open_event, &pid);
-	return uni_privilege_drop_watching(pid, true, err);
+	*ret = (struct uni_guest_plan){ .rights = UNI_GUEST_NONE, .watched = { pid, true, false } };
+	return 0;
 }
 
 /* Otherwise all stays as it is: attaching says what is missing. */
-static int give_up_beside(
-	const struct uni_spec *spec, const struct uni_attach_args *args, struct uni_err *err)
+static void plan_beside(
+	const struct uni_spec *spec, const struct uni_attach_args *args, struct uni_guest_plan *ret)
 {
 	struct uni_err ignored = { 0 };
 	int pid = 0;
 
-	if (args->shared == NULL || args->qmp != NULL ||
-		uni_target_backend(spec->scheme)->hand_line(spec, args->shared, &pid, &ignored) !=
+	if (args->shared != NULL && args->qmp == NULL &&
+		uni_target_backend(spec->scheme)->hand_line(spec, args->shared, &pid, &ignored) ==
 			0)
-		return 0;
-	return uni_privilege_drop_beside(pid, err);
+		*ret = (struct uni_guest_plan){ .rights = UNI_GUEST_NONE,
+			.watched = { pid, false, true } };
 }
 
-int uni_guest_give_up_rights(
-	const struct uni_spec *spec, const struct uni_attach_args *args, struct uni_err *err)
+/* A VM that the kernel samples, unless its image makes it necessary to stop it. */
+static int plan_vm(const struct uni_spec *spec, const struct uni_attach_args *args,
+	struct uni_guest_plan *ret, struct uni_err *err)
 {
 	const struct uni_target_ops *ops = uni_target_backend(spec->scheme);
 	struct uni_err why = { 0 };
@@ -252,14 +253,6 @@ int uni_guest_give_up_rights(
 	uint64_t pid = 0;
 	int rc = 0, watched;
 
-	if (ops != NULL && ops->observed_pid != NULL)
-		return give_up_all(spec, args, err);
-	if (ops != NULL && ops->hand_line != NULL)
-		return give_up_beside(spec, args, err);
-	if (ops == NULL || args->once || ops->hand_over == NULL || ops->choose_key == NULL)
-		return 0; /* one look at a VM stops it, and begins with what the kernel knows */
-	if (is_stopped(spec, args))
-		return give_up_to_owner(spec, args, err);
 	if (may_need_stop(spec, args, ops, &by_image) ||
 		uni_spec_get_u64(spec, "pid", &pid, &why) != 0 || pid == 0 || pid > INT32_MAX)
 		return 0;
@@ -275,8 +268,55 @@ int uni_guest_give_up_rights(
 	if (by_image)
 		rc = wait_for_judge(judge, &stop, err);
 	if (rc == 0 && stop)
-		return give_up_to_owner(spec, args, err);
-	return rc == 0 && ok ? uni_privilege_drop_watching(watched, false, err) : rc;
+		plan_owner(spec, args, ret);
+	else if (rc == 0 && ok)
+		*ret = (struct uni_guest_plan){ .rights = UNI_GUEST_NONE,
+			.watched = { watched, false, false } };
+	return rc;
+}
+
+int uni_guest_plan_rights(const struct uni_spec *spec, const struct uni_attach_args *args,
+	struct uni_guest_plan *ret, struct uni_err *err)
+{
+	const struct uni_target_ops *ops = uni_target_backend(spec->scheme);
+
+	*ret = (struct uni_guest_plan){ .rights = UNI_GUEST_ALL };
+	if (ops != NULL && ops->observed_pid != NULL)
+		return plan_process(spec, args, ret, err);
+	if (ops != NULL && ops->hand_line != NULL)
+		plan_beside(spec, args, ret);
+	else if (ops == NULL || args->once || ops->hand_over == NULL || ops->choose_key == NULL)
+		return 0; /* one look at a VM stops it, and begins with what the kernel knows */
+	else if (is_stopped(spec, args))
+		plan_owner(spec, args, ret);
+	else
+		return plan_vm(spec, args, ret, err);
+	return 0;
+}
+
+int uni_guests_give_up_rights(const struct uni_guest_plan *plan, size_t nr, struct uni_err *err)
+{
+	_cleanup_free_ struct uni_watched *w = calloc(nr + 1, sizeof(*w));
+
+	if (w == NULL)
+		return uni_err_nomem(err);
+	if (nr == 1 && plan->rights == UNI_GUEST_OWNER)
+		return uni_privilege_drop_to_owner(plan->pid, err);
+	for (size_t i = 0; i < nr; i++) {
+		if (plan[i].rights != UNI_GUEST_NONE)
+			return 0;
+		w[i] = plan[i].watched;
+	}
+	return nr != 0 ? uni_privilege_drop_watching(w, nr, err) : 0;
+}
+
+int uni_guest_give_up_rights(
+	const struct uni_spec *spec, const struct uni_attach_args *args, struct uni_err *err)
+{
+	struct uni_guest_plan plan;
+	int rc = uni_guest_plan_rights(spec, args, &plan, err);
+
+	return rc == 0 ? uni_guests_give_up_rights(&plan, 1, err) : rc;
 }
 
 const char *uni_guest_image_stops(const struct uni_spec *spec)

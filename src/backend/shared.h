@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Things that the guests of one run share, and that are made once: programs in the kernel, the
- * child that connects to a stub. Made before the first attach, passed in uni_attach_opts.shared,
+ * children that connect to stubs. Made before the first attach, passed in uni_attach_opts.shared,
  * destroyed after the last detach.
  */
 #ifndef UNI_BACKEND_SHARED_H
@@ -14,7 +14,7 @@ struct uni_target_shared {
 	pthread_mutex_t lock; /* held while a part is made */
 	void *kvm;	      /* NULL: not made yet */
 	void (*kvm_free)(void *kvm);
-	void *gdb; /* the guardian of the only guest; NULL: each attach makes one */
+	void *gdb; /* guardians, one a guest; NULL: each attach makes its own */
 	void (*gdb_free)(void *gdb);
 };
 

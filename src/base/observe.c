@@ -132,18 +132,6 @@ int uni_observe_make_map(const struct uni_observer_map *map)
 	return (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr));
 }
 
-/* dir: an open folder of the observed process, or -1. */
-static int read_link(int dir, const struct uni_observe_request *q, struct uni_observe_reply *reply)
-{
-	if (dir < 0)
-		return (int)readlink(q->path, reply->text, sizeof(reply->text));
-	if (!uni_observe_is_of_proc(dir) || strchr(q->path, '/') != NULL) {
-		errno = EACCES;
-		return -1;
-	}
-	return (int)readlinkat(dir, q->path, reply->text, sizeof(reply->text));
-}
-
 static struct uni_thread_stop *find_stop(int tid)
 {
 	for (size_t i = 0; i < uni_array_len(stops); i++) {
@@ -203,7 +191,7 @@ static void await_request(int worker)
 		let_go(0);
 }
 
-static int do_request(struct uni_observe_request *q, int dir, struct uni_observe_reply *reply)
+static int do_request(struct uni_observe_request *q, struct uni_observe_reply *reply)
 {
 	if (q->op == UNI_OBSERVE_EVENT)
 		return open_event(&q->attr, q->tid);
@@ -218,7 +206,7 @@ static int do_request(struct uni_observe_request *q, int dir, struct uni_observe
 		return 0;
 	}
 	errno = EACCES;
-	if (!uni_observe_may_name(observed, q->path) && (q->op != UNI_OBSERVE_READLINK || dir < 0))
+	if (!uni_observe_may_name(observed, q->path))
 		return -1;
 	switch ((enum uni_observe_op)q->op) {
 	case UNI_OBSERVE_OPEN:
@@ -228,7 +216,7 @@ static int do_request(struct uni_observe_request *q, int dir, struct uni_observe
 	case UNI_OBSERVE_ACCESS:
 		return access(q->path, F_OK);
 	case UNI_OBSERVE_READLINK:
-		return read_link(dir, q, reply);
+		return (int)readlink(q->path, reply->text, sizeof(reply->text));
 	case UNI_OBSERVE_READ:
 		return read_text(q->path, reply->text, sizeof(reply->text));
 	case UNI_OBSERVE_EVENT:
@@ -254,19 +242,17 @@ void uni_observe_serve(int pid, int worker)
 
 	observed = pid;
 	for (;;) {
-		int r, dir;
+		int r;
 
 		await_request(worker);
 		if (!uni_side_receive(worker, &q, sizeof(q), &fd))
 			break;
-		dir = fd;
-
+		if (fd >= 0)
+			(void)close(fd);
 		q.path[sizeof(q.path) - 1] = '\0';
 		memset(&reply, 0, sizeof(reply));
-		r = do_request(&q, dir, &reply);
+		r = do_request(&q, &reply);
 		reply.result = r < 0 ? -errno : r;
-		if (dir >= 0)
-			(void)close(dir);
 		fd = uni_observe_gives_fd(q.op) ? r : -1;
 		if (!uni_side_send(worker, &reply, sizeof(reply), fd))
 			break;

@@ -3,7 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,11 +16,18 @@
 #include "base/side.h"
 #include "base/stop.h"
 
-static int observer = -1; /* the worker's way to it */
-/* One thread at a time. A slow opener (base/door.h) is no reason to hold a guest for longer. */
-static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
-static int observed;	   /* the process that may be looked into */
-static int memory_fd = -1; /* of that process */
+/* One child for each process that is watched. */
+static struct observer {
+	int fd;	       /* the worker's way to it */
+	int pid;       /* the process that may be looked into */
+	int memory_fd; /* of that process */
+	bool stops;
+	uint64_t caps; /* at most */
+	/* One thread at a time. A slow opener (base/door.h) is no reason to hold a guest for
+	 * longer. */
+	pthread_mutex_t asking;
+} observers[UNI_OBSERVER_MAX];
+static size_t nr_observers;
 static bool reads_itself;
 
 int uni_observer_begin(int pid, bool stops, uint64_t caps, struct uni_err *err)
@@ -26,55 +36,114 @@ int uni_observer_begin(int pid, bool stops, uint64_t caps, struct uni_err *err)
 		.caps = caps,
 		.pid = pid,
 		.rules = -1 };
+	struct observer *o = &observers[nr_observers];
 	char path[32];
 	int rc;
 
-	observed = pid;
-	rc = uni_side_begin(&job, &observer, err);
+	if (nr_observers == UNI_OBSERVER_MAX)
+		return uni_err_set(err, UNI_ENOTSUP, "at most %d processes are watched at once",
+			UNI_OBSERVER_MAX);
+	*o = (struct observer){ .pid = pid, .caps = caps, .stops = stops };
+	rc = uni_side_begin(&job, &o->fd, err);
 	if (rc != 0)
 		return rc;
+	(void)pthread_mutex_init(&o->asking, NULL);
+	nr_observers++;
 	(void)snprintf(path, sizeof(path), "/proc/%d/mem", pid);
-	memory_fd = uni_observer_open(path, O_RDONLY);
+	o->memory_fd = uni_observer_open(path, O_RDONLY);
 	return 0;
 }
 
 void uni_observer_leave_memory(void)
 {
 	reads_itself = true;
-	(void)close(memory_fd);
-	memory_fd = -1;
+	for (size_t i = 0; i < nr_observers; i++) {
+		(void)close(observers[i].memory_fd);
+		observers[i].memory_fd = -1;
+	}
 }
 
 void uni_observer_leave(void)
 {
-	observer = -1;
+	nr_observers = 0;
 }
 
 bool uni_observer_is_used(void)
 {
-	return observer >= 0;
+	return nr_observers != 0;
 }
 
-int uni_observer_pid(void)
+static struct observer *find_observer(int pid)
 {
-	return observer >= 0 ? observed : 0;
+	for (size_t i = 0; i < nr_observers; i++) {
+		if (observers[i].pid == pid)
+			return &observers[i];
+	}
+	return NULL;
+}
+
+/* Things of no process are asked of the one with most rights. */
+static struct observer *first_observer(void)
+{
+	struct observer *r = observers;
+
+	for (size_t i = 1; i < nr_observers; i++)
+		r = (r->caps & ~observers[i].caps) == 0 ? &observers[i] : r;
+	return r;
+}
+
+static struct observer *observer_of(const char *path)
+{
+	int pid = strncmp(path, "/proc/", 6) == 0 ? (int)strtol(path + 6, NULL, 10) : 0;
+	struct observer *o = pid != 0 ? find_observer(pid) : first_observer();
+
+	return nr_observers != 0 && o != NULL && uni_observe_may_name(o->pid, path) ? o : NULL;
+}
+
+static struct observer *observer_of_thread(int tid)
+{
+	char path[64];
+
+	for (size_t i = 0; i + 1 < nr_observers; i++) {
+		(void)snprintf(path, sizeof(path), "/proc/%d/task/%d", observers[i].pid, tid);
+		if (access(path, F_OK) == 0)
+			return &observers[i];
+	}
+	return &observers[nr_observers - 1];
 }
 
 bool uni_observer_has(const char *path)
 {
-	return observer >= 0 && uni_observe_may_name(observed, path);
+	return observer_of(path) != NULL;
+}
+
+/* The name of an open folder of /proc, with that of a file in it. */
+static bool name_below(int dir, const char *name, char *buf, size_t cap)
+{
+	char link[32];
+	ssize_t len;
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
+	len = dir >= 0 && uni_observe_is_of_proc(dir) ? readlink(link, buf, cap) : -1;
+	if (len < 0 || (size_t)len + 1 + strlen(name) >= cap)
+		return false;
+	(void)snprintf(buf + len, cap - (size_t)len, "/%s", name);
+	return true;
 }
 
 bool uni_observer_lists(int dir)
 {
-	return observer >= 0 && dir >= 0 && uni_observe_is_of_proc(dir);
+	char path[PATH_MAX];
+
+	return nr_observers != 0 && name_below(dir, "", path, sizeof(path)) &&
+	       uni_observer_has(path);
 }
 
 /* The result, or -1 and errno. */
-static int ask_observer(
-	struct uni_observe_request *q, int dir, const char *path, struct uni_observe_reply *reply)
+static int ask_child(struct observer *o, struct uni_observe_request *q, const char *path,
+	struct uni_observe_reply *reply)
 {
-	const struct uni_side_talk t = { dir, q, sizeof(*q), reply, sizeof(*reply), &asking };
+	const struct uni_side_talk t = { -1, q, sizeof(*q), reply, sizeof(*reply), &o->asking };
 	int64_t result;
 	int fd;
 
@@ -83,8 +152,19 @@ static int ask_observer(
 		return -1;
 	}
 	(void)snprintf(q->path, sizeof(q->path), "%s", path);
-	result = uni_side_ask(observer, &t, &fd);
+	result = uni_side_ask(o->fd, &t, &fd);
 	return result >= 0 && uni_observe_gives_fd(q->op) ? fd : (int)result;
+}
+
+static int ask_path(
+	struct uni_observe_request *q, const char *path, struct uni_observe_reply *reply)
+{
+	struct observer *o = observer_of(path);
+
+	if (o != NULL)
+		return ask_child(o, q, path, reply);
+	errno = EACCES;
+	return -1;
 }
 
 int uni_observer_open(const char *path, int flags)
@@ -97,7 +177,7 @@ int uni_observer_open(const char *path, int flags)
 		errno = EACCES;
 		return -1;
 	}
-	fd = ask_observer(&q, -1, path, &reply);
+	fd = ask_path(&q, path, &reply);
 	if (fd >= 0 && (flags & O_NONBLOCK) == 0)
 		(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
 	return fd;
@@ -107,7 +187,7 @@ int uni_observer_stat(const char *path, struct stat *ret)
 {
 	struct uni_observe_request q = { .op = UNI_OBSERVE_STAT };
 	struct uni_observe_reply reply = { 0 };
-	int r = ask_observer(&q, -1, path, &reply);
+	int r = ask_path(&q, path, &reply);
 
 	if (r == 0)
 		*ret = reply.st;
@@ -119,7 +199,7 @@ int uni_observer_access(const char *path)
 	struct uni_observe_request q = { .op = UNI_OBSERVE_ACCESS };
 	struct uni_observe_reply reply = { 0 };
 
-	return ask_observer(&q, -1, path, &reply);
+	return ask_path(&q, path, &reply);
 }
 
 static size_t take_text(const struct uni_observe_reply *reply, char *buf, size_t cap)
@@ -135,7 +215,13 @@ ssize_t uni_observer_readlink(int dir, const char *path, char *buf, size_t cap)
 	struct uni_observe_request q = { .op = UNI_OBSERVE_READLINK };
 	struct uni_observe_reply reply = { 0 };
 
-	if (ask_observer(&q, dir == AT_FDCWD ? -1 : dir, path, &reply) < 0)
+	char below[PATH_MAX];
+
+	if (dir != AT_FDCWD && !name_below(dir, path, below, sizeof(below))) {
+		errno = EACCES;
+		return -1;
+	}
+	if (ask_path(&q, dir != AT_FDCWD ? below : path, &reply) < 0)
 		return -1;
 	return (ssize_t)take_text(&reply, buf, cap);
 }
@@ -146,7 +232,7 @@ int uni_observer_read(const char *path, char *buf, size_t cap)
 	struct uni_observe_reply reply = { 0 };
 	size_t len;
 
-	if (ask_observer(&q, -1, path, &reply) < 0)
+	if (ask_path(&q, path, &reply) < 0)
 		return -errno;
 	len = take_text(&reply, buf, cap - 1);
 	buf[len] = '\0';
@@ -158,9 +244,9 @@ int uni_observer_perf_event(struct perf_event_attr *attr, int tid)
 	struct uni_observe_request q = { .op = UNI_OBSERVE_EVENT, .tid = tid, .attr = *attr };
 	struct uni_observe_reply reply = { 0 };
 
-	if (observer < 0)
+	if (nr_observers == 0)
 		return (int)syscall(SYS_perf_event_open, attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	return ask_observer(&q, -1, "", &reply);
+	return ask_child(observer_of_thread(tid), &q, "", &reply);
 }
 
 int uni_observer_map_create(const struct uni_observer_map *map)
@@ -168,7 +254,8 @@ int uni_observer_map_create(const struct uni_observer_map *map)
 	struct uni_observe_request q = { .op = UNI_OBSERVE_MAP, .map = *map };
 	struct uni_observe_reply reply = { 0 };
 
-	return observer < 0 ? uni_observe_make_map(map) : ask_observer(&q, -1, "", &reply);
+	return nr_observers == 0 ? uni_observe_make_map(map)
+				 : ask_child(first_observer(), &q, "", &reply);
 }
 
 int uni_observer_stop(struct uni_thread_stop *s, void *regs, size_t size)
@@ -177,11 +264,11 @@ int uni_observer_stop(struct uni_thread_stop *s, void *regs, size_t size)
 	struct uni_observe_reply reply = { 0 };
 	int n;
 
-	if (observer < 0) {
+	if (nr_observers == 0) {
 		n = uni_thread_stop_begin(s);
 		n = n == 0 && regs != NULL ? uni_thread_stop_regs(s, regs, size) : n;
 	} else {
-		n = ask_observer(&q, -1, "", &reply);
+		n = ask_child(observer_of_thread(s->tid), &q, "", &reply);
 		s->held = n >= 0;
 		s->pending = n < 0 && errno == EAGAIN;
 		if (n >= 0 && regs != NULL)
@@ -197,11 +284,11 @@ void uni_observer_let_go(struct uni_thread_stop *s)
 	struct uni_observe_request q = { .op = UNI_OBSERVE_LET_GO, .tid = s->tid };
 	struct uni_observe_reply reply = { 0 };
 
-	if (observer < 0) {
+	if (nr_observers == 0) {
 		uni_thread_stop_end(s);
 		return;
 	}
-	(void)ask_observer(&q, -1, "", &reply);
+	(void)ask_child(observer_of_thread(s->tid), &q, "", &reply);
 	s->held = s->pending = false;
 }
 
@@ -212,12 +299,17 @@ bool uni_observer_hurry(bool on)
 	};
 	struct uni_observe_reply reply = { 0 };
 
-	return ask_observer(&q, -1, "", &reply) == 0;
+	bool done = false;
+
+	for (size_t i = 0; i < nr_observers; i++)
+		done = (observers[i].stops && ask_child(&observers[i], &q, "", &reply) == 0) ||
+		       done;
+	return done;
 }
 
 /* Up to the first byte that cannot be read; sets errno if it is the first of all. */
-static ssize_t copy_from_file(
-	const struct iovec *local, size_t nr_local, const struct iovec *remote, size_t nr_remote)
+static ssize_t copy_from_file(int memory_fd, const struct iovec *local, size_t nr_local,
+	const struct iovec *remote, size_t nr_remote)
 {
 	size_t all = 0, at = 0, i = 0;
 
@@ -253,7 +345,9 @@ static ssize_t copy_from_file(
 ssize_t uni_observer_copy(int pid, const struct iovec *local, size_t nr_local,
 	const struct iovec *remote, size_t nr_remote)
 {
-	if (observer >= 0 && pid == observed && !reads_itself)
-		return copy_from_file(local, nr_local, remote, nr_remote);
+	const struct observer *o = reads_itself ? NULL : find_observer(pid);
+
+	if (o != NULL)
+		return copy_from_file(o->memory_fd, local, nr_local, remote, nr_remote);
 	return process_vm_readv(pid, local, nr_local, remote, nr_remote, 0);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Other processes (VMMs, unikernels that are processes), for a worker that gave up its rights and
- * still watches them (base/privilege.h). A child, the observer, kept the right to look into these
- * processes and no others. It opens their files in /proc for reading, and makes perf events of
- * their threads, and maps for the kernel's programs. It stops threads for their registers. It
- * parses nothing.
+ * still watches them (base/privilege.h). For each there is a child, its observer, which kept the
+ * right to look into this process and no other. It opens its files in /proc for reading, and makes
+ * perf events of its threads, and maps for the kernel's programs. It stops threads for their
+ * registers. It parses nothing.
  *
  * base/door.h and uni_read_small() ask it by themselves.
  */
@@ -23,6 +23,8 @@
 struct perf_event_attr;
 struct uni_thread_stop;
 
+#define UNI_OBSERVER_MAX 64 /* processes at once */
+
 /*
  * Starts the observer of this process, with these capabilities at most (base/caps.h). stops: it can
  * stop its threads.
@@ -30,7 +32,6 @@ struct uni_thread_stop;
 int uni_observer_begin(int pid, bool stops, uint64_t caps, struct uni_err *err);
 bool uni_observer_is_used(void); /* this process is a worker that watches */
 void uni_observer_leave(void);	 /* uni_door_leave() */
-int uni_observer_pid(void);	 /* the process that is watched; 0: there is no observer */
 
 /* Is it the observer that reaches this path; or what this open folder lists? */
 bool uni_observer_has(const char *path);

@@ -24,6 +24,8 @@
 #define OBSERVERS (BIT(CAP_SYS_PTRACE) | BIT(CAP_SYSLOG) | BIT(CAP_PERFMON) | BIT(CAP_BPF))
 /* For the process' folder map_files, and for a short pause on a busy host. */
 #define PROCESSES (BIT(CAP_CHECKPOINT_RESTORE) | BIT(CAP_SYS_NICE))
+/* It stops nothing, but hurries on behalf of the command. */
+#define BESIDE (BIT(CAP_SYS_PTRACE) | BIT(CAP_SYS_NICE))
 #define WORKERS_UID \
 	1879048192u /* plus the process: a range that nobody uses (systemd, UIDS-GIDS) */
 #define WORKERS (1u << 22)
@@ -144,18 +146,6 @@ int uni_privilege_drop(struct uni_err *err)
 	return rc == 0 ? drop_rights(root, UNI_CONFINED_READER, err) : rc;
 }
 
-int uni_privilege_drop_beside(int pid, struct uni_err *err)
-{
-	bool root = geteuid() == 0;
-	int rc = root ? begin_opener(err) : 0;
-
-	/* It stops nothing, but hurries on behalf of the command. */
-	if (rc == 0 && pid != 0)
-		rc = uni_observer_begin(
-			pid, true, BIT(CAP_SYS_PTRACE) | BIT(CAP_SYS_NICE) | reading_caps(), err);
-	return rc == 0 ? drop_rights(root, UNI_CONFINED_WATCHER, err) : rc;
-}
-
 static bool stat_owner(int pid, struct stat *ret)
 {
 	char path[32];
@@ -199,8 +189,7 @@ int uni_privilege_drop_to_owner(int pid, struct uni_err *err)
 	int rc = geteuid() == 0 ? begin_opener(err) : 0;
 
 	if (rc == 0)
-		rc = uni_observer_begin(
-			pid, true, BIT(CAP_SYS_PTRACE) | BIT(CAP_SYS_NICE) | reading_caps(), err);
+		rc = uni_observer_begin(pid, true, BESIDE | reading_caps(), err);
 	if (rc != 0)
 		return rc;
 	uni_observer_leave_memory();
@@ -224,15 +213,39 @@ int uni_privilege_keep_connecting(struct uni_err *err)
 	return rc == 0 ? uni_confine_worker(UNI_CONFINED_GUARDIAN, err) : rc;
 }
 
-int uni_privilege_drop_watching(int pid, bool stops, struct uni_err *err)
+static bool is_earlier(const struct uni_watched *w, size_t i)
+{
+	for (size_t k = 0; k < i; k++) {
+		if (w[k].pid == w[i].pid)
+			return true;
+	}
+	return false;
+}
+
+/* One child for each process, be it watched in two ways. */
+static int begin_observer(const struct uni_watched *w, size_t nr, size_t i, struct uni_err *err)
+{
+	bool stops = false;
+	uint64_t caps = 0;
+
+	for (size_t k = i; k < nr; k++) {
+		if (w[k].pid != w[i].pid)
+			continue;
+		stops = stops || w[k].stops || w[k].beside;
+		caps |= w[k].beside ? BESIDE | reading_caps() : observers_caps();
+		caps |= w[k].stops ? PROCESSES : 0;
+	}
+	return uni_observer_begin(w[i].pid, stops, caps, err);
+}
+
+int uni_privilege_drop_watching(const struct uni_watched *w, size_t nr, struct uni_err *err)
 {
 	const struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
 	bool root = geteuid() == 0;
 	int rc = root ? begin_opener(err) : 0;
 
-	if (rc == 0)
-		rc = uni_observer_begin(
-			pid, stops, observers_caps() | (stops ? PROCESSES : 0), err);
+	for (size_t i = 0; rc == 0 && i < nr; i++)
+		rc = w[i].pid == 0 || is_earlier(w, i) ? 0 : begin_observer(w, nr, i, err);
 	if (rc != 0)
 		return rc;
 	/* Rings are locked memory. Root's are not limited. */

@@ -6,6 +6,7 @@
 #define UNI_BASE_PRIVILEGE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -23,18 +24,24 @@ uid_t uni_privilege_own_user(void);
  */
 int uni_privilege_drop(struct uni_err *err);
 
-/*
- * The same for a process that watches another one (a VMM) by open descriptors. A further child can
- * still look into that process (base/observer.h). stops: it is the guest itself. The child also
- * stops its threads at once (base/hurry.h), and opens files that it has mapped, be they deleted.
- */
-int uni_privilege_drop_watching(int pid, bool stops, struct uni_err *err);
+/* How another process is reached by one without rights. */
+struct uni_watched {
+	int pid;
+	/*
+	 * It is the guest itself: its threads are stopped, at once (base/hurry.h), and files opened
+	 * that it has mapped, be they deleted.
+	 */
+	bool stops;
+	/* The guest is reached by a child (uni_privilege_keep_connecting()). Only the memory of
+	 * this process is read, the VMM; pid 0: of none. */
+	bool beside;
+};
 
 /*
- * The same for a process that reaches a guest through a child (uni_privilege_keep_connecting()). It
- * reads the memory of this process, the VMM; 0: of none.
+ * The same for a process that watches others (VMMs) by open descriptors. For each of them, a
+ * further child can still look into it (base/observer.h).
  */
-int uni_privilege_drop_beside(int pid, struct uni_err *err);
+int uni_privilege_drop_watching(const struct uni_watched *w, size_t nr, struct uni_err *err);
 /*
  * The same for a process that stops the vCPUs of a VMM by itself. It becomes the user of that
  * process, who may trace it without any capability: uni_privilege_owner_may_trace() tries that. The

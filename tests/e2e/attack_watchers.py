@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """attack_watchers.py UNISCOPE BUILD SRCROOT PLANTED: what is left to a process that watches a guest and reads its image, once
 it was taken over. PLANTED: a library that makes system calls in it. TAP."""
+import contextlib
+import json
 import os
 import re
 import shutil
@@ -90,9 +92,9 @@ def sampled(command, folder, p):
     return os.path.exists(f"{folder}/s/session.json") if command[0] == "record" else len(p.stdout.readline()) > 0
 
 
-def rights_of(program, command, guest, folder, **more):
-    """The rights of each process, while the guest is sampled. It ends well after a Ctrl-C."""
-    args = [program, *(w.replace("@", folder) for w in command), guest.target, "-e", guest.image,
+def rights_of(program, command, guests, folder, **more):
+    """The rights of each process, while the guests are sampled. It ends well after a Ctrl-C."""
+    args = [program, *(w.replace("@", folder) for w in command), *(g.target for g in guests), *(["-e", guests[0].image] if len(guests) == 1 else []),
             *(["-o", f"{folder}/s"] if command[0] == "record" else [])]
     with subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more) as p:
         try:
@@ -131,7 +133,7 @@ def rights(top, guest):
             cases.append((U, AS_OTHER, (0, 0)))
         for program, more, caps in cases:
             os.chown(folder, more.get("user", 0), -1)
-            found = rights_of(program, command, guest, folder, **more)
+            found = rights_of(program, command, [guest], folder, **more)
             assert [s["CapPrm"] for s in found] == list(caps), f"{command} {more}: {found}"
             assert all(s["Small"] or (s["Name"] == "uni-guardian" and "0" not in s["Uid"]) for s in found[1:]), f"{command} {more}: {found}"
             assert all(map(confined, found)) and has_no_rights(found[0]), f"{command} {more}: {found}"
@@ -173,20 +175,41 @@ def is_parsed(call):
         not re.search(r", (8|20)\) += (8|20)$", call))
 
 
+def threads_of_bare(lines, gives_up):
+    """Threads and children that were begun after their maker had given its rights up."""
+    bare, inherit, begun = set(), set(), {}
+    for line in lines:
+        pid, call = line.rstrip("\n").split(None, 1)
+        if call.startswith("clone") and pid in bare | inherit:
+            begun[pid] = True
+        if begun.get(pid) and re.search(r"clone.*\) += \d+$", call):
+            inherit.add(call.split()[-1])
+        if re.search(r"clone.*\) += -?\d+", call):
+            begun.pop(pid, None)
+        if gives_up(call):
+            bare.add(pid)
+    return inherit
+
+
 def reads_bare(log, args, others=()):
     """others: programs that are not uniscope's."""
     subprocess.run(["strace", "-f", "-y", "-qq", "-o", log,
-                    "-e", "trace=read,pread64,readv,preadv,mmap,seccomp,copy_file_range,sendfile,recvfrom,recvmsg,execve", U, *args],
+                    "-e", "trace=read,pread64,readv,preadv,mmap,seccomp,copy_file_range,sendfile,recvfrom,recvmsg,execve,clone,clone3", U, *args],
                    check=True, timeout=300, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    bare, readers = set(), set()
+
+    def gives_up(call):
+        return re.match(r"seccomp\(SECCOMP_SET_MODE_FILTER, .*\{len=.* = 0$", call) or \
+            re.match(r'execve\("[^"]*/(%s)"' % "|".join(others or "-"), call)
+
     with open(log, encoding="utf-8", errors="replace") as f:
-        for pid, call in whole_calls(f):
-            if re.match(r"seccomp\(SECCOMP_SET_MODE_FILTER, .*\{len=.* = 0$", call) or \
-                    re.match(r'execve\("[^"]*/(%s)"' % "|".join(others or "-"), call):
-                bare.add(pid)
-            elif is_parsed(call):
-                assert pid in bare, f"with all rights: {pid} {call}"
-                readers.add(pid)
+        lines = f.readlines()
+    bare, readers = threads_of_bare(lines, gives_up), set()
+    for pid, call in whole_calls(lines):
+        if gives_up(call):
+            bare.add(pid)
+        elif is_parsed(call):
+            assert pid in bare, f"with all rights: {pid} {call}"
+            readers.add(pid)
     assert len(readers) >= 1, f"{args}: nothing has read the image"
 
 
@@ -283,7 +306,7 @@ def guardian(top, guest):
 def stopped(top, guest):
     """Whoever stops the vCPUs of another user's VMM is that user, without capabilities. It is out of that user's reach."""
     for command in (RECORD + PAUSE, TOP + PAUSE) if ALL else (RECORD + PAUSE,):
-        found = rights_of(U, command, guest, top)
+        found = rights_of(U, command, [guest], top)
         assert found[0]["Uid"] == found[0]["Gid"] == {str(OTHER)} and not found[0]["Groups"] and confined(found[0]), f"{command}: {found}"
         assert [s["CapPrm"] for s in found if s["Name"] == "uniscope-obs"] == [STUBS | NICE], f"{command}: {found}"
         assert all(s["Small"] or (has_no_rights(s) and s["Uid"] == {str(OTHER)}) for s in found), f"{command}: {found}"
@@ -383,6 +406,19 @@ def run_reads(top, accel):
                ("qemu-system-x86_64",))
 
 
+def several(top, guests):
+    """Each guest has children of its own, which look into no other. Whoever reads all images has no rights."""
+    wanted = {"kvm": [OBSERVERS | ADMIN], "gdb": [CONNECTS, STUBS | NICE], "proc": [OBSERVERS | ADMIN | MAPPED | NICE]}
+    found = rights_of(U, RECORD, guests, top)
+    assert sorted(s["CapPrm"] for s in found) == sorted([0, OPENERS] + [c for g in guests for c in wanted[g.scheme]]), found
+    assert all(map(confined, found)) and has_no_rights(found[0]) and "0" not in found[0]["Uid"] | found[0]["Gid"], found
+    assert all(s["Small"] or (s["Name"] == "uni-guardian" and "0" not in s["Uid"]) for s in found[1:]), found
+    reads_bare(f"{top}/log", ["record", *(g.target for g in guests), "-d", "1", "-q", "-o", f"{top}/s"])
+    with open(f"{top}/s/session.json", encoding="utf-8") as f:
+        told = json.load(f)["guests"]
+    assert len(told) == len(guests), told
+
+
 if os.geteuid() != 0:
     print("1..0 # SKIP only root can be two users")
     sys.exit(0)
@@ -412,6 +448,9 @@ for way in schemes:
             check("proc: both sides of a pause have real-time priority", hurries, g)
             check("proc: a command beside the recording has the caller's rights", beside_a_command, g)
         check(f"{way}: the children end with it", end_together, g)
+with contextlib.ExitStack() as together:
+    check("several guests: each has children of its own; whoever reads the images has no rights", several,
+          [together.enter_context(Guest(way)) for way in schemes])
 if "kvm" in schemes:
     with Guest("kvm", theirs=True) as g:
         check("kvm: whoever stops the guest is the user of its VMM, without rights", stopped, g)

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -192,6 +193,52 @@ static void holds_threads_of_one_process(void **state)
 	assert_int_not_equal(state_of(watched), 't');
 }
 
+/* The other process' letter, if the observers are not mixed up. */
+static void looks_into_each_process(void **state)
+{
+	struct uni_thread_stop s;
+	struct user_regs_struct regs = { 0 };
+	struct uni_err err = { 0 };
+	char c = 0;
+	struct iovec local = { &c, 1 }, remote = { memory, 1 };
+	DIR *own = opendir("/proc/self/task");
+	pid_t other = fork();
+
+	(void)state;
+	if (other == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* the test may fail */
+		memory[0] = 'o';
+		(void)raise(SIGSTOP);
+		for (;;)
+			(void)pause();
+	}
+	assert_int_equal(waitpid(other, NULL, WUNTRACED), other);
+	assert_false(uni_observer_has(path_of(other, "maps")));
+	assert_int_equal(uni_observer_begin(other, true, ~0ull, &err), 0);
+	assert_int_equal(kill(other, SIGCONT), 0);
+	for (int i = 0; i < 2; i++) {
+		pid_t pid = i == 0 ? other : watched;
+
+		assert_true(uni_observer_has(path_of(pid, "maps")));
+		assert_int_equal(uni_observer_access(path_of(pid, "maps")), 0);
+		assert_int_equal(uni_observer_copy(pid, &local, 1, &remote, 1), 1);
+		assert_int_equal(c, i == 0 ? 'o' : 'w');
+		s = (struct uni_thread_stop){ .tid = pid };
+		assert_int_equal(uni_observer_stop(&s, &regs, sizeof(regs)), 0);
+		assert_int_equal(state_of(pid), 't');
+		uni_observer_let_go(&s);
+		assert_int_not_equal(state_of(pid), 't');
+	}
+	s = (struct uni_thread_stop){ .tid = getpid() };
+	assert_int_equal(uni_observer_stop(&s, NULL, 0), -1);
+	/* An open folder of a third one is no way into it. */
+	assert_non_null(own);
+	assert_false(uni_observer_lists(dirfd(own)));
+	(void)closedir(own);
+	assert_int_equal(kill(other, SIGKILL), 0);
+	assert_int_equal(waitpid(other, NULL, 0), other);
+}
+
 /* That of a VMM's process may not: its filter ends it. */
 static void one_that_does_not_stop(void **state)
 {
@@ -205,12 +252,14 @@ static void one_that_does_not_stop(void **state)
 	skip(); /* a sanitizer stops threads itself: its filter lets it */
 #endif
 	pid = fork();
-	if (pid == 0)
+	if (pid == 0) {
+		uni_observer_leave();
 		_exit(uni_observer_begin(watched, false, ~0ull, &err) == 0 &&
 					uni_observer_access(path_of(watched, "maps")) == 0 &&
 					uni_observer_stop(&s, NULL, 0) == -1 && errno == EIO
 				? 0
 				: 1);
+	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	assert_int_not_equal(state_of(watched), 't');
@@ -224,6 +273,7 @@ int main(void)
 		cmocka_unit_test(copies_memory),
 		cmocka_unit_test(makes_few_events_and_maps),
 		cmocka_unit_test(holds_threads_of_one_process),
+		cmocka_unit_test(looks_into_each_process),
 		cmocka_unit_test(one_that_does_not_stop),
 	};
 

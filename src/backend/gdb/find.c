@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/observer.h"
 #include "base/privilege.h"
 #include "backend/gdb/gdb.h"
 #include "backend/listener.h"
@@ -107,8 +106,31 @@ void uni_gdb_complete(struct uni_target_info *info)
 	uni_qmp_close(q);
 }
 
-/* Found out before the rights went: why no process is known. */
-static char note_before[sizeof(((struct uni_target_info *)NULL)->note)];
+/* A guest as it was found before the rights went, and the way to its stub. */
+struct kept {
+	struct uni_gdb_guardian guardian;
+	char *spec;
+	int pid;
+	char note[sizeof(((struct uni_target_info *)NULL)->note)]; /* why no process is known */
+	struct kept *next;
+};
+static struct kept *all_kept;
+
+static struct kept *find_kept(const struct uni_spec *spec)
+{
+	struct kept *k = all_kept;
+
+	while (k != NULL && strcmp(k->spec, spec->text) != 0)
+		k = k->next;
+	return k;
+}
+
+struct uni_gdb_guardian *uni_gdb_kept(const struct uni_spec *spec)
+{
+	struct kept *k = find_kept(spec);
+
+	return k != NULL ? &k->guardian : NULL;
+}
 
 /* A process that gave up its rights has found out before which process it may look at. */
 int uni_gdb_look(const struct uni_spec *spec, struct uni_net_addr *addr_ret,
@@ -117,10 +139,14 @@ int uni_gdb_look(const struct uni_spec *spec, struct uni_net_addr *addr_ret,
 	int rc = uni_spec_check_keys(spec, keys, err);
 
 	if (rc == 0 && uni_privilege_is_dropped()) {
+		const struct kept *k = find_kept(spec);
+
 		memset(ret, 0, sizeof(*ret));
 		*monitor_ret = NULL;
-		ret->pid = uni_observer_pid();
-		memcpy(ret->note, note_before, sizeof(note_before));
+		if (k != NULL) {
+			ret->pid = k->pid;
+			memcpy(ret->note, k->note, sizeof(k->note));
+		}
 		if (ret->pid != 0)
 			(void)uni_vmm_describe(ret->pid, ret);
 		return 0;
@@ -130,38 +156,64 @@ int uni_gdb_look(const struct uni_spec *spec, struct uni_net_addr *addr_ret,
 	return rc != 0 ? rc : look_at_listener(spec, addr_ret, ret, err);
 }
 
-static void free_kept(void *guardian)
+static void free_one(struct kept *k)
 {
-	uni_gdb_guardian_end(guardian);
-	free(guardian);
+	if (k != NULL)
+		free(k->spec);
+	free(k);
+}
+
+static void free_kept(void *unused)
+{
+	(void)unused;
+	while (all_kept != NULL) {
+		struct kept *k = all_kept;
+
+		all_kept = k->next;
+		uni_gdb_guardian_end(&k->guardian);
+		free_one(k);
+	}
+}
+
+static int keep_line(const struct uni_spec *spec, struct kept *k, struct uni_err *err)
+{
+	_cleanup_free_ struct uni_net_addr *addr = calloc(1, sizeof(*addr));
+	_cleanup_free_ struct uni_target_info *info = calloc(1, sizeof(*info));
+	const char *monitor = NULL;
+	int rc = k->spec == NULL || addr == NULL || info == NULL
+			 ? uni_err_nomem(err)
+			 : uni_gdb_look(spec, addr, &monitor, info, err);
+
+	if (rc != 0)
+		return rc;
+	if (info->absent || uni_spec_get(spec, "qmp") != NULL ||
+		(info->note[0] != '\0' && !uni_privilege_has()))
+		return uni_err_set(
+			err, UNI_ENOTSUP, "%s is not reached without a monitor", spec->text);
+	k->pid = info->pid;
+	memcpy(k->note, info->note, sizeof(info->note));
+	return uni_gdb_guardian_keep(&k->guardian, addr, err);
 }
 
 /* One that a monitor switches on is switched off by this process, if its guardian is killed. */
 int uni_gdb_hand_line(const struct uni_spec *spec, struct uni_target_shared *shared, int *pid_ret,
 	struct uni_err *err)
 {
-	struct uni_gdb_guardian *g = calloc(1, sizeof(*g));
-	struct uni_net_addr *addr = calloc(1, sizeof(*addr));
-	struct uni_target_info *info = calloc(1, sizeof(*info));
-	const char *monitor = NULL;
-	int rc = g == NULL || addr == NULL || info == NULL
-			 ? uni_err_nomem(err)
-			 : uni_gdb_look(spec, addr, &monitor, info, err);
+	struct kept *k = calloc(1, sizeof(*k));
+	int rc;
 
-	if (rc == 0 && (info->absent || uni_spec_get(spec, "qmp") != NULL ||
-			       (info->note[0] != '\0' && !uni_privilege_has())))
-		rc = uni_err_set(
-			err, UNI_ENOTSUP, "%s is not reached without a monitor", spec->text);
-	if (rc == 0)
-		rc = uni_gdb_guardian_keep(g, addr, err);
-	if (rc == 0) {
-		*pid_ret = info->pid;
-		memcpy(note_before, info->note, sizeof(note_before));
-		shared->gdb = uni_take(g);
-		shared->gdb_free = free_kept;
+	if (k == NULL)
+		return uni_err_nomem(err);
+	k->spec = strdup(spec->text);
+	rc = keep_line(spec, k, err);
+	if (rc != 0) {
+		free_one(k);
+		return rc;
 	}
-	free(info);
-	free(addr);
-	free(g);
-	return rc;
+	*pid_ret = k->pid;
+	k->next = all_kept;
+	all_kept = k;
+	shared->gdb = k;
+	shared->gdb_free = free_kept;
+	return 0;
 }

@@ -13,7 +13,6 @@
 #include "base/privilege.h"
 #include "backend/gdb/switch.h"
 #include "backend/listener.h"
-#include "backend/shared.h"
 #include "backend/vmm/proc.h"
 #include "backend/vmm/qmp.h"
 
@@ -143,11 +142,9 @@ static void gdb_detach(struct uni_target *base)
 
 /* monitor: the path of the monitor that is asked for a stub, or NULL. */
 static int shake_hands(struct uni_gdb_target *t, const struct uni_net_addr *addr,
-	const char *monitor, const struct uni_attach_opts *opts, bool want_phys,
-	struct uni_err *err)
+	const char *monitor, struct uni_gdb_guardian *kept, const struct uni_arch *arch,
+	bool want_phys, struct uni_err *err)
 {
-	const struct uni_arch *arch = opts->arch;
-	void *kept = opts->shared != NULL ? opts->shared->gdb : NULL;
 	int fd, rc = kept != NULL ? uni_gdb_guardian_again(&t->guardian, kept, &fd, err)
 				  : uni_gdb_guardian_start(&t->guardian, addr, monitor, &fd, err);
 
@@ -187,7 +184,8 @@ static int open_target(struct uni_gdb_target *t, const struct uni_spec *spec,
 		rc = spec_mem(spec, &how, err);
 	known = t->info.pid != 0;
 	if (rc == 0)
-		rc = shake_hands(t, &addr, monitor, opts, how != UNI_GDB_MEM_PROCESS, err);
+		rc = shake_hands(t, &addr, monitor, uni_gdb_kept(spec), opts->arch,
+			how != UNI_GDB_MEM_PROCESS, err);
 	if (rc != 0)
 		return rc;
 	if (!known && t->info.pid != 0)

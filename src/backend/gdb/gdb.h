@@ -48,6 +48,8 @@ int uni_gdb_look(const struct uni_spec *spec, struct uni_net_addr *addr_ret,
 void uni_gdb_complete(struct uni_target_info *info);
 int uni_gdb_hand_line(const struct uni_spec *spec, struct uni_target_shared *shared, int *pid_ret,
 	struct uni_err *err);
+/* The guardian that uni_gdb_hand_line() made for it, or NULL. */
+struct uni_gdb_guardian *uni_gdb_kept(const struct uni_spec *spec);
 
 /* write.c */
 int uni_gdb_write_text(struct uni_target *base, struct uni_patch_job *job);
