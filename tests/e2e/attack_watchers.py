@@ -213,6 +213,15 @@ def reads_bare(log, args, others=()):
     assert len(readers) >= 1, f"{args}: nothing has read the image"
 
 
+def finds_ram(top, guest):
+    """Pieces of another process' memory cost a system call each: all of a VMM is searched (10,000 of them) only if RAM is not its largest mapping."""
+    subprocess.run(["strace", "-f", "-qq", "-o", f"{top}/log", "-e", "trace=pread64", U, "stacks", guest.target, "-e", guest.image], check=True,
+                   timeout=300, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with open(f"{top}/log", encoding="utf-8", errors="replace") as f:
+        nr = sum(1 for _ in f)
+    assert nr < 2000, nr
+
+
 def planted(top, guest, target, nr, *options):
     args = [U, "record", target, *options, "-e", guest.image, "-d", "1", "-q", "-o", f"{top}/s"]
     r = subprocess.run(args, capture_output=True, timeout=300, check=False,
@@ -442,6 +451,7 @@ for way in schemes:
             check("kvm: an image that ends its reader is not read again with rights", judge, g)
         elif way == "gdb":
             check("gdb: the guardian reads replies without rights", guardian, g)
+            check("gdb: RAM is found without a search", finds_ram, g)
             check("gdb: serve answers requests without rights", server_rights, g)
         else:
             check("proc: a recorder that stands still does not hold the guest", lets_go, g)

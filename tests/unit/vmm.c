@@ -171,6 +171,8 @@ static void maps_and_runs(void **state)
 	assert_string_equal(uni_vmm_maps_find(&m, 0xafff)->name, "/memfd:ram (deleted)");
 	assert_int_equal(uni_vmm_maps_find(&m, 0xafff)->inode, 77);
 	assert_null(uni_vmm_maps_find(&m, 0xd000));
+	assert_false(uni_vmm_maps_find(&m, 0xafff)->executable);
+	assert_true(uni_vmm_maps_find(&m, 0xffffffffff600000)->executable);
 	/* Down to what is wanted and no further, whatever its protection; up while readable. */
 	assert_true(uni_vmm_maps_run(&m, 0x6000, 0x6000, &start, &size));
 	assert_true(start == 0x5000 && size == 0x4000);

@@ -56,6 +56,7 @@ static bool parse_line(const char *p, const char *stop, struct uni_vmm_map *ret)
 	ret->size = end - ret->start;
 	ret->readable = p[0] == 'r';
 	ret->writable = p[1] == 'w';
+	ret->executable = p[2] == 'x';
 	ret->shared = p[3] == 's';
 	p += 4;
 	if (!take_char(&p, stop, ' ') || !take_number(&p, stop, 16, &ret->offset) ||

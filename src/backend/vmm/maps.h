@@ -12,7 +12,7 @@
 
 struct uni_vmm_map {
 	uint64_t start, size, offset, inode;
-	bool readable, writable, shared;
+	bool readable, writable, executable, shared;
 	char name[64]; /* cleaned; cut if longer */
 };
 

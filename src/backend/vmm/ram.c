@@ -229,9 +229,10 @@ static enum walk walk_text(const struct search *s, const struct place *p)
 
 /*
  * The largest readable mapping usually is the RAM, and begins at GPA 0. If both text and page walk
- * confirm that, no further search is needed.
+ * confirm that, no further search is needed. QEMU's TCG has a larger one for the code that it
+ * makes.
  */
-static bool try_biggest(struct search *s, struct place *ret)
+static bool try_biggest(struct search *s, bool executable, struct place *ret)
 {
 	const struct uni_vmm_map *big = NULL;
 	uint64_t differ;
@@ -239,7 +240,8 @@ static bool try_biggest(struct search *s, struct place *ret)
 	for (size_t i = 0; i < s->maps.m.nr; i++) {
 		const struct uni_vmm_map *m = &s->maps.m.v[i];
 
-		if (uni_vmm_map_may_be_ram(m) && (big == NULL || m->size > big->size))
+		if (uni_vmm_map_may_be_ram(m) && m->executable == executable &&
+			(big == NULL || m->size > big->size))
 			big = m;
 	}
 	if (big == NULL || !uni_range_has(0, big->size, s->probe.paddr))
@@ -316,7 +318,7 @@ static int find_by_image(struct search *s, struct place *ret, struct uni_err *er
 	bool found = false;
 	int rc;
 
-	if (try_biggest(s, ret))
+	if (try_biggest(s, false, ret) || try_biggest(s, true, ret))
 		return 0;
 	rc = uni_scan_image(s->pid, &s->maps, s->opts->text, s->opts->nr_text, &hits, err);
 	if (rc != 0)
