@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "app/images.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/door.h"
 #include "base/io.h"
 #include "app/inside.h"
 #include "app/symbols.h"
@@ -47,7 +49,7 @@ static bool is_file(const char *path)
 {
 	struct stat st;
 
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+	return uni_door_fstatat(AT_FDCWD, path, &st, 0) == 0 && S_ISREG(st.st_mode);
 }
 
 /* A single file is also found by its code, files of a folder only by their build-id. */

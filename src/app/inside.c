@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "app/inside.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/checked.h"
+#include "base/door.h"
 #include "app/images.h"
 #include "app/term.h"
 #include "sampling/pages.h"
@@ -72,7 +74,7 @@ static int load_program(struct uni_guest *g, const char *path,
 	struct stat st;
 	int rc;
 
-	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+	if (uni_door_fstatat(AT_FDCWD, path, &st, 0) == 0 && S_ISDIR(st.st_mode))
 		return uni_err_set(err, UNI_ENOTSUP,
 			"--sysroot %s: which of its files %s has loaded is not known, because its "
 			"memory cannot be read: give each program with -e",

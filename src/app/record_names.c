@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/door.h"
 #include "app/record.h"
 
 char *uni_session_name(const char *base)
@@ -20,7 +21,7 @@ char *uni_session_name(const char *base)
 	if (len > 4 && strcmp(name + len - 4, ".elf") == 0)
 		name[len - 4] = '\0';
 	(void)snprintf(path, sizeof(path), "%s.uniscope", name);
-	for (unsigned n = 2; access(path, F_OK) == 0 && n < 100000; n++)
+	for (unsigned n = 2; uni_door_access(path, F_OK) == 0 && n < 100000; n++)
 		(void)snprintf(path, sizeof(path), "%s-%u.uniscope", name, n);
 	return strdup(path);
 }
