@@ -281,9 +281,11 @@ int uni_guest_plan_rights(const struct uni_spec *spec, const struct uni_attach_a
 	const struct uni_target_ops *ops = uni_target_backend(spec->scheme);
 
 	*ret = (struct uni_guest_plan){ .rights = UNI_GUEST_ALL };
-	if (ops != NULL && ops->observed_pid != NULL)
+	if (ops != NULL && ops->is_file)
+		ret->rights = UNI_GUEST_NONE;
+	else if (ops != NULL && ops->observed_pid != NULL)
 		return plan_process(spec, args, ret, err);
-	if (ops != NULL && ops->hand_line != NULL)
+	else if (ops != NULL && ops->hand_line != NULL)
 		plan_beside(spec, args, ret);
 	else if (ops == NULL || args->once || ops->hand_over == NULL || ops->choose_key == NULL)
 		return 0; /* one look at a VM stops it, and begins with what the kernel knows */

@@ -159,6 +159,8 @@ struct uni_target_ops {
 	int (*choose)(const struct uni_target_info *info, const struct uni_host_way *ways,
 		uint32_t nr, char *why_ret, size_t cap);
 
+	bool is_file; /* the guest is a file: without rights it is attached all the same */
+
 	/* Can a guest be sampled as the user wants? Returns 0, or why not. Optional. */
 	int (*check_wish)(
 		const struct uni_spec *spec, const struct uni_way_wish *wish, struct uni_err *err);
@@ -186,8 +188,9 @@ struct uni_target_ops {
 		struct uni_err *err);
 
 	/*
-	 * Optional: makes a child by which attach() reaches the guest without rights, and reads the
-	 * memory of this process (0: of none). Otherwise returns why not. Reads nothing of it.
+	 * Optional: makes a child or a connection by which attach() reaches the guest without
+	 * rights, and reads the memory of this process (0: of none). Otherwise returns why not.
+	 * Reads nothing of it.
 	 */
 	int (*hand_line)(const struct uni_spec *spec, struct uni_target_shared *shared,
 		int *pid_ret, struct uni_err *err);

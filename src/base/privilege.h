@@ -32,8 +32,8 @@ struct uni_watched {
 	 * that it has mapped, be they deleted.
 	 */
 	bool stops;
-	/* The guest is reached by a child (uni_privilege_keep_connecting()). Only the memory of
-	 * this process is read, the VMM; pid 0: of none. */
+	/* The guest is reached by a child (uni_privilege_keep_connecting()) or a connection. Only
+	 * the memory of this process is read, the VMM; pid 0: of none. */
 	bool beside;
 };
 

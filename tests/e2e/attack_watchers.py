@@ -36,7 +36,8 @@ CALLS = (41, 59, 62, 101, 310, 298, 321) if ALL else (41, 62, 310)
 RECORD, TOP, PAUSE = ["record", "-d", "0", "-q"], ["top", "--batch", "--count", "0"], ["--method", "pause"]
 SAVE = ["--save-replay", "@/replay"]  # @: a folder
 COMMANDS = {"kvm": (RECORD, RECORD + ["--exits"], TOP), "proc": (RECORD, TOP, RECORD + PAUSE, TOP + PAUSE, RECORD + SAVE),
-            "gdb": (RECORD, TOP, RECORD + SAVE)} if ALL else {"kvm": (RECORD,), "proc": (TOP, RECORD + PAUSE), "gdb": (RECORD + SAVE,)}
+            "gdb": (RECORD, TOP, RECORD + SAVE), "stream": (RECORD, TOP)} if ALL else {"kvm": (RECORD,), "proc": (TOP, RECORD + PAUSE), "gdb": (RECORD + SAVE,),
+                                                                                                     "stream": (RECORD,)}
 
 
 def tree(pid):
@@ -54,6 +55,10 @@ class Guest:
              f"{BUILD}/lab/{IMAGE}.elf"] if scheme == "gdb" else
             [f"{SRC}/lab/boot", "--accel", "kvm", "--serial", "stdio", "--append", "loop=1", f"{BUILD}/lab/{IMAGE}.elf"]
                         if scheme == "kvm" else [f"{BUILD}/lab/process/{IMAGE}", "loop=1"])
+        if scheme == "stream":  # it samples itself
+            image = shutil.copy(f"{BUILD}/lab/trace/trace-{IMAGE}.elf", f"{self.folder}/{IMAGE}.elf")
+            self.command = [f"{SRC}/lab/boot", "--accel", "tcg", "--serial", "stdio", "--port", f"path={self.socket}", "--append",
+                            "tick=1000 port=1 ring=256 loop=1", image]
         self.more = AS_OTHER if scheme == "proc" or theirs else {}
         if theirs:
             self.more = AS_OTHER | {"extra_groups": [os.stat("/dev/kvm").st_gid]}
@@ -66,7 +71,7 @@ class Guest:
         for line in self.p.stdout:
             if line.startswith("lab: running"):
                 break
-        self.target = f"gdb:unix={self.socket}" if self.scheme == "gdb" else f"{self.scheme}:pid={self.p.pid}"
+        self.target = f"{self.scheme}:unix={self.socket}" if self.scheme in ("gdb", "stream") else f"{self.scheme}:pid={self.p.pid}"
         return self
 
     def __exit__(self, *_):
@@ -127,6 +132,8 @@ def rights(top, guest):
         cases = [(U, {}, (0, OPENERS, OBSERVERS | admin | more_caps)), (capable, AS_OTHER, (0, SETCAP | admin))]
         if guest.scheme == "gdb":
             cases = [(U, {}, (0, CONNECTS, OPENERS, STUBS | NICE))]
+        if guest.scheme == "stream":
+            cases = [(U, {}, (0, OPENERS))]
         if "--exits" in command:
             cases = cases[:1]  # tracefs is root's
         if guest.scheme == "proc" and not ADMIN:
@@ -145,10 +152,18 @@ def reads(top, guest):
     record = ["record", guest.target, "-d", "1", "-q", "-o", f"{top}/s"]
     watch = record + ["--watch", "lab_truth:8", "--save-replay", f"{top}/r"]
     ways = {"kvm": [record], "proc": [record + PAUSE, record, watch, ["stacks", guest.target]],
-            "gdb": [watch, record, ["stacks", guest.target]]}[guest.scheme]
+            "gdb": [watch, record, ["stacks", guest.target]], "stream": [record]}[guest.scheme]
     for args in ways if ALL else ways[:1]:
         shutil.rmtree(f"{top}/s", ignore_errors=True)
         reads_bare(f"{top}/log", [*args, "-e", guest.image])
+
+
+def dead(top):
+    """A guest that is a file is read without rights, too."""
+    name = f"{top}/{IMAGE}"
+    subprocess.run([f"{BUILD}/tests/e2e/mkreplay", name, "1", "20"], check=True, stdout=subprocess.DEVNULL)
+    for args in (["stacks"], ["top", "--batch", "--count", "1"]):
+        reads_bare(f"{top}/log", [*args, f"replay:file={name}"])
 
 
 def looks(top, guest):
@@ -214,7 +229,7 @@ def reads_bare(log, args, others=()):
 
 
 def finds_ram(top, guest):
-    """Pieces of another process' memory cost a system call each: all of a VMM is searched (10,000 of them) only if RAM is not its largest mapping."""
+    """Each piece of another process' memory costs a system call. All of a VMM, 10,000 pieces, is searched only if RAM is not its largest mapping."""
     subprocess.run(["strace", "-f", "-qq", "-o", f"{top}/log", "-e", "trace=pread64", U, "stacks", guest.target, "-e", guest.image], check=True,
                    timeout=300, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     with open(f"{top}/log", encoding="utf-8", errors="replace") as f:
@@ -458,6 +473,10 @@ for way in schemes:
             check("proc: both sides of a pause have real-time priority", hurries, g)
             check("proc: a command beside the recording has the caller's rights", beside_a_command, g)
         check(f"{way}: the children end with it", end_together, g)
+check("replay: the file is read without rights", dead)
+with Guest("stream") as g:
+    check("stream: only the opener has rights", rights, g)
+    check("stream: the image is read without rights", reads, g)
 with contextlib.ExitStack() as together:
     check("several guests: each has children of its own; whoever reads the images has no rights", several,
           [together.enter_context(Guest(way)) for way in schemes])

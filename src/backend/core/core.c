@@ -297,6 +297,7 @@ const struct uni_target_ops uni_target_core = {
 	.scheme = "core",
 	.summary = "a dead guest: a core of QEMU, Xen or a process, or raw memory and registers",
 	.keys = "file=PATH[,ttbr1=ADDR...] | raw=PATH,regs=PATH[,base=ADDR]",
+	.is_file = true,
 	.probe = core_probe,
 	.attach = core_attach,
 	.caps = core_caps,

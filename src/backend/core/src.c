@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/door.h"
 
 int uni_core_src_read(const struct uni_core_src *s, uint64_t off, void *buf, size_t len)
 {
@@ -39,7 +40,8 @@ static int read_fd(void *ctx, uint64_t off, void *buf, size_t len)
 int uni_core_src_open(const char *path, struct uni_core_src *ret, struct uni_err *err)
 {
 	/* If it is a pipe, do not wait for the other end. */
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	_cleanup_close_ int fd =
+		uni_door_openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) != 0)

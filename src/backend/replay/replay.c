@@ -187,6 +187,7 @@ const struct uni_target_ops uni_target_replay = {
 	.scheme = "replay",
 	.summary = "registers and memory from a file that record --save-replay made",
 	.keys = "file=PATH[,once=1]",
+	.is_file = true,
 	.probe = replay_probe,
 	.attach = replay_attach,
 	.caps = replay_caps,

@@ -176,9 +176,37 @@ static int open_socket(
 		"stream: cannot connect to %s: %s", addr.text, strerror(e));
 }
 
+/* Connections that were made before the rights went. */
+struct kept {
+	char *spec;
+	int fd;
+	char text[sizeof(((struct uni_line *)NULL)->text)];
+	struct kept *next;
+};
+static struct kept *all_kept;
+
+static const struct kept *find_kept(const struct uni_spec *spec)
+{
+	const struct kept *k = all_kept;
+
+	while (k != NULL && strcmp(k->spec, spec->text) != 0)
+		k = k->next;
+	return k;
+}
+
+/* The guest sees one connection, however often it is opened here. */
+static int open_again(
+	const struct kept *k, struct port *p, struct uni_line *ret, struct uni_err *err)
+{
+	memcpy(ret->text, k->text, sizeof(k->text));
+	p->fd = fcntl(k->fd, F_DUPFD_CLOEXEC, 0);
+	return p->fd >= 0 ? 0 : uni_err_set(err, UNI_EIO, "stream: %s", strerror(errno));
+}
+
 static int open_port(const struct uni_spec *spec, struct uni_line *ret, struct uni_err *err)
 {
 	const char *tty = uni_spec_get(spec, "tty");
+	const struct kept *kept = find_kept(spec);
 	struct port *p = calloc(1, sizeof(*p));
 	int rc;
 
@@ -187,7 +215,11 @@ static int open_port(const struct uni_spec *spec, struct uni_line *ret, struct u
 	p->fd = -1;
 	ret->ops = &port_ops;
 	ret->ctx = p;
-	rc = tty != NULL ? open_tty(spec, tty, p, ret, err) : open_socket(spec, p, ret, err);
+	if (kept != NULL)
+		rc = open_again(kept, p, ret, err);
+	else
+		rc = tty != NULL ? open_tty(spec, tty, p, ret, err)
+				 : open_socket(spec, p, ret, err);
 	if (rc != 0)
 		uni_line_close(ret);
 	return rc;
@@ -222,6 +254,36 @@ int uni_line_open(const struct uni_spec *spec, struct uni_line *ret, struct uni_
 			spec->text);
 	*ret = (struct uni_line){ .text = "" };
 	return grant != NULL ? open_grant(grant, ret, err) : open_port(spec, ret, err);
+}
+
+int uni_line_keep(const struct uni_spec *spec, struct uni_err *err)
+{
+	struct uni_line line;
+	struct port *p;
+	struct kept *k;
+	int rc;
+
+	/* A terminal's settings are put back at the end. */
+	if (uni_spec_get(spec, "tty") != NULL || uni_spec_get(spec, "grant") != NULL)
+		return uni_err_set(err, UNI_ENOTSUP, "%s takes rights", spec->text);
+	rc = uni_line_open(spec, &line, err);
+	if (rc != 0)
+		return rc;
+	p = line.ctx;
+	k = calloc(1, sizeof(*k));
+	if (k != NULL)
+		k->spec = strdup(spec->text);
+	if (k == NULL || k->spec == NULL) {
+		free(k);
+		uni_line_close(&line);
+		return uni_err_nomem(err);
+	}
+	memcpy(k->text, line.text, sizeof(k->text));
+	k->fd = p->fd;
+	k->next = all_kept;
+	all_kept = k;
+	free(p);
+	return 0;
 }
 
 void uni_line_close(struct uni_line *l)

@@ -139,6 +139,17 @@ static int stream_probe(
 	return uni_spec_check_keys(spec, keys, err);
 }
 
+/* The guest has no process, and its memory is not read. */
+static int stream_hand_line(const struct uni_spec *spec, struct uni_target_shared *shared,
+	int *pid_ret, struct uni_err *err)
+{
+	int rc = uni_spec_check_keys(spec, keys, err);
+
+	(void)shared;
+	*pid_ret = 0;
+	return rc == 0 ? uni_line_keep(spec, err) : rc;
+}
+
 static unsigned stream_caps(struct uni_target *base)
 {
 	return UNI_CAP_INSIDE | UNI_CAP_STREAM | UNI_CAP_NO_PAUSE | UNI_CAP_WRITE_TEXT;
@@ -222,6 +233,7 @@ const struct uni_target_ops uni_target_stream = {
 	.summary = "a guest that samples and traces itself, through a port of its own",
 	.keys = "unix=PATH|tcp=HOST:PORT|tty=DEVICE[,baud=N]|grant=DOMID[:REF][,key=FILE]",
 	.probe = stream_probe,
+	.hand_line = stream_hand_line,
 	.check_wish = check_wish,
 	.attach = stream_attach,
 	.caps = stream_caps,
