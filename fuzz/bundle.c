@@ -6,6 +6,7 @@
 
 #include "recording/bundle.h"
 #include "recording/folder.h"
+#include "told.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -14,6 +15,8 @@ static int begin(void *arg, const char *sub, const char *name, struct uni_err *e
 	int *open = arg;
 
 	(void)err;
+	told_text(sub != NULL ? sub : "");
+	told_text(name);
 	if ((*open)++ != 0 || strchr(name, '/') != NULL || name[0] == '.' ||
 		(sub != NULL && !uni_sdir_is_folder(sub)) || !uni_sdir_is_file(sub, name))
 		abort();
@@ -22,8 +25,8 @@ static int begin(void *arg, const char *sub, const char *name, struct uni_err *e
 
 static int take(void *arg, const void *bytes, size_t size, struct uni_err *err)
 {
-	(void)bytes;
 	(void)err;
+	told(bytes, size);
 	if (*(int *)arg != 1 || size == 0)
 		abort();
 	return 0;
@@ -54,6 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				&r, data + at, size - at < pieces[p] ? size - at : pieces[p], &err);
 		if (rc == 0)
 			(void)uni_bundle_end(&r, &err);
+		told_text(err.msg);
 	}
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/cursor.h"
 #include "obj/cfi.h"
+#include "told.h"
 
 #define CODE 0xffffffff80200000ull
 
@@ -30,6 +31,8 @@ static void check_op(const struct uni_cfi_table *t, uint32_t i)
 	const struct uni_cfi_op *op = &t->op[i];
 
 	require(op->opcode < UNI_CFI_OP_NR);
+	told_u64(op->opcode);
+	told_u64((uint64_t)op->arg);
 	if (op->opcode == UNI_CFI_OP_SKIP || op->opcode == UNI_CFI_OP_BRANCH)
 		require((uint64_t)op->arg < t->nr_ops);
 	if (op->opcode == UNI_CFI_OP_REG)
@@ -40,6 +43,8 @@ static void check_op(const struct uni_cfi_table *t, uint32_t i)
 
 static void check_val(const struct uni_cfi_table *t, const struct uni_cfi_val *v)
 {
+	told_u64((uint64_t)v->how << 32 | (uint64_t)v->reg << 16 | v->of);
+	told_u64((uint64_t)v->arg);
 	require(v->how <= UNI_CFI_NONE && v->reg < UNI_REG_MAX && v->of < UNI_REG_MAX);
 	if (v->how == UNI_CFI_AT_EXPR || v->how == UNI_CFI_IS_EXPR)
 		require(v->arg >= 0 && (uint32_t)v->arg < t->nr_ops);
@@ -69,6 +74,8 @@ static void check_table(const struct uni_cfi_table *t)
 		const struct uni_cfi_rule *r = uni_cfi_find(t, t->base + t->row[i].start);
 
 		require(t->row[i].rule < t->nr_rules);
+		told_u64(t->row[i].start);
+		told_u64(t->row[i].rule);
 		require(i == 0 || t->row[i].start > t->row[i - 1].start);
 		require(i == 0 || t->row[i].rule != t->row[i - 1].rule);
 		require(r == (t->row[i].rule != 0 ? &t->rule[t->row[i].rule] : NULL));

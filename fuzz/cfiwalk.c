@@ -11,6 +11,7 @@
 #include "base/cursor.h"
 #include "obj/cfi.h"
 #include "unwind/unwind.h"
+#include "told.h"
 
 #define BASE	0x100000ull
 #define RAM_MAX (64u << 10)
@@ -24,6 +25,8 @@ static void check(const struct uni_chain *c)
 	if (c->nr < 1 || c->nr > UNI_CHAIN_MAX || c->stop >= UNI_STOP_NR)
 		abort();
 	for (unsigned i = 1; i < c->nr; i++) {
+		told_u64(c->pc[i]);
+		told_u64(c->flags[i]);
 		if (c->pc[i] == 0 || (c->flags[i - 1] & ~c->flags[i] & UNI_FRAME_GUESS) != 0)
 			abort();
 	}

@@ -13,6 +13,7 @@
 #include "backend/vmm/fds.h"
 #include "backend/vmm/maps.h"
 #include "backend/vmm/split.h"
+#include "told.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -27,7 +28,10 @@ static void fuzz_cmdline(const uint8_t *data, size_t size)
 		uni_vmm_cmdline_parse(data, size, exes[i], &c);
 		assert(memchr(c.image, '\0', sizeof(c.image)) != NULL);
 		assert(memchr(c.name, '\0', sizeof(c.name)) != NULL);
-		(void)uni_vmm_ram_split(&c, &low);
+		told_text(c.image);
+		told_text(c.name);
+		if (uni_vmm_ram_split(&c, &low))
+			told_u64(low);
 	}
 	memset(&c, 0, sizeof(c));
 	(void)uni_vmm_config_parse(data, size, &c);
@@ -59,6 +63,8 @@ static void fuzz_maps(const uint8_t *data, size_t size)
 
 		assert(p->size != 0 && uni_range_ok(p->start, p->size) && p->start >= top);
 		top = p->start + (p->size - 1);
+		told_u64(p->start);
+		told_u64(p->size);
 		assert(uni_vmm_maps_find(&m, top) == p);
 		if (uni_vmm_maps_run(&m, p->start, 0, &start, &run))
 			assert(uni_range_contains(start, run, p->start, p->size));

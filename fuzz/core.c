@@ -9,6 +9,7 @@
 
 #include "backend/core/file.h"
 #include "unwind/unwind.h"
+#include "told_regs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -33,6 +34,8 @@ static void unwind_all(const struct uni_core_file *f, struct uni_gmem *m)
 	for (size_t i = 0; i < uni_gmem_nr_regions(m); i++) {
 		const struct uni_gmem_region *r = uni_gmem_region(m, i);
 
+		told_u64(r->start);
+		told_u64(r->size);
 		if (uni_gmem_read(m, uni_gpa_of(r->start + (r->size - 1)), &b, 1) != 0)
 			abort();
 	}
@@ -40,6 +43,7 @@ static void unwind_all(const struct uni_core_file *f, struct uni_gmem *m)
 	if (uni_as_create(m, NULL, &as, NULL) != 0)
 		return;
 	for (size_t i = 0; i < f->vcpu.nr; i++) {
+		tell_regs(&f->vcpu.v[i]);
 		uni_unwind(&u, as, &f->vcpu.v[i], &chain);
 		if (chain.nr > UNI_CHAIN_MAX || chain.stop >= UNI_STOP_NR)
 			abort();
@@ -75,6 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (load(&f, &src, data, size, &err) != 0) {
 		if (err.code == 0)
 			abort(); /* each refusal has a message */
+		told_text(err.msg);
 	} else {
 		/* The reader's regions must be valid for gmem. */
 		if (f.vcpu.nr == 0 || f.vcpu.nr > UNI_VCPU_MAX ||

@@ -2,13 +2,16 @@
 /*
  * Runs a fuzz harness without libFuzzer, so that any compiler's test run exercises the parsers. The
  * inputs are each seed, each seed cut at every length (up to a limit), and random mutations from a
- * fixed start.
+ * fixed start. The sum of all that the harness told is compared with fuzz/said.txt.
  */
 #include <dirent.h>
-#include <stdint.h>
+#include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "told.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -16,7 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define MUTATIONS 1500
 #define MAX_CUTS  400
 
-static uint64_t state = 0x9e3779b97f4a7c15ull;
+#define START 0x9e3779b97f4a7c15ull
+
+static uint64_t state;
 
 static uint32_t rnd(void)
 {
@@ -86,6 +91,8 @@ static int run_seed(const char *path)
 		exit(1);
 	}
 	(void)fclose(f);
+	state = START;
+	told_sum = 0;
 	feed(seed, size);
 	step = size / MAX_CUTS + 1;
 	for (size_t n = 0; n < size; n += step)
@@ -95,15 +102,39 @@ static int run_seed(const char *path)
 	return 1;
 }
 
+/* Prints the line of a seed; true if the file has it too. */
+static bool compare(const char *said, const char *folder, const char *seed)
+{
+	char line[300], known[300];
+	const char *name = strrchr(folder, '/');
+	FILE *f = said != NULL ? fopen(said, "r") : NULL;
+	bool same = said == NULL;
+
+	(void)snprintf(line, sizeof(line), "%s/%s %016" PRIx64 "\n",
+		name != NULL ? name + 1 : folder, seed, told_sum);
+	(void)fputs(line, stdout);
+	while (f != NULL && !same && fgets(known, sizeof(known), f) != NULL)
+		same = strcmp(known, line) == 0;
+	if (f != NULL)
+		(void)fclose(f);
+	if (!same)
+		(void)fprintf(stderr,
+			"%s/%s: something else was read than before: `fuzz/run said` writes %s "
+			"anew\n",
+			folder, seed, said);
+	return same;
+}
+
 int main(int argc, char **argv)
 {
-	DIR *dir = argc == 2 ? opendir(argv[1]) : NULL;
+	DIR *dir = argc == 2 || argc == 3 ? opendir(argv[1]) : NULL;
 	struct dirent *e;
+	bool same = true;
 	int seeds = 0;
 	char path[4096];
 
 	if (dir == NULL) {
-		(void)fprintf(stderr, "usage: %s CORPUS_DIR\n", argv[0]);
+		(void)fprintf(stderr, "usage: %s CORPUS_DIR [SAID]\n", argv[0]);
 		return 2;
 	}
 	while ((e = readdir(dir)) != NULL) {
@@ -111,8 +142,9 @@ int main(int argc, char **argv)
 			continue;
 		(void)snprintf(path, sizeof(path), "%s/%s", argv[1], e->d_name);
 		seeds += run_seed(path);
+		same &= compare(argv[2], argv[1], e->d_name);
 	}
 	(void)closedir(dir);
 	(void)printf("%d seeds, %d mutations each\n", seeds, MUTATIONS);
-	return seeds > 0 ? 0 : 1;
+	return seeds > 0 && same ? 0 : 1;
 }

@@ -11,6 +11,7 @@
 #include "obj/solo5.h"
 #include "obj/symtext.h"
 #include "obj/usym.h"
+#include "told.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -36,6 +37,7 @@ static void check_symbols(const struct uni_image *img, const struct uni_symtab *
 			uint64_t off;
 
 			hit = uni_image_lookup(img, probes[k]);
+			told_u64(hit != NULL ? hit->addr : 1);
 			require(hit != NULL || k == 2);
 			require(hit == NULL || uni_range_has(hit->addr, hit->size, probes[k]));
 			require(uni_symtab_lookup(s, probes[k], &name, &off) == (hit != NULL));
@@ -50,6 +52,11 @@ static void check_hints(struct uni_image *img, uint64_t bias)
 
 	if (uni_image_hints(img, bias, &h, NULL) != 0)
 		return;
+	for (size_t i = 0; i < h->nr_funcs; i++) {
+		told_u64(h->func[i].start);
+		told_u64(h->func[i].size);
+		told_u64(h->func[i].flags);
+	}
 	for (size_t i = 1; i < h->nr_funcs; i++)
 		require(h->func[i].start > h->func[i - 1].start &&
 			!uni_range_overlaps(h->func[i - 1].start, h->func[i - 1].size,
@@ -72,6 +79,7 @@ static void check_list(const uint8_t *data, size_t size)
 		return;
 	}
 	require(uni_sink_close(out, NULL) == 0);
+	told(text.s, text.len);
 	for (size_t i = 0; i < text.len; i++)
 		lines += text.s[i] == '\n';
 	if (uni_symtab_of_nm("fuzz", text.s, text.len, &s, NULL) == 0) {
@@ -92,6 +100,7 @@ static void check_solo5(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < s.nr_devices; i++) {
 		size_t len = strnlen(s.device[i].name, UNI_SOLO5_NAME_MAX);
 
+		told_text(s.device[i].name);
 		require(len != 0 && len < UNI_SOLO5_NAME_MAX);
 		for (size_t k = 0; k < len; k++)
 			require(isalnum((unsigned char)s.device[i].name[k]));
@@ -121,7 +130,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		require(uni_range_ok(seg->vaddr, seg->mem_size));
 		(void)uni_image_bytes(img, seg->vaddr + seg->file_size - 8, buf, sizeof(buf));
 	}
-	(void)uni_image_find(img, "main", &addr, &sym_size);
+	if (uni_image_find(img, "main", &addr, &sym_size) == 0)
+		told_u64(addr);
 	uni_symtab_destroy(s);
 	uni_image_destroy(img);
 	return 0;

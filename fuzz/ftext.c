@@ -9,6 +9,7 @@
 #include "base/strbuf.h"
 #include "format/ftrace/fcalls.h"
 #include "format/ftrace/ftext.h"
+#include "told.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -39,6 +40,7 @@ static void round_trip(const struct uni_ftext *t)
 	require(st.bad_lines == 0 && st.outside == 0 && st.unreadable == 0);
 	require(again.events.nr == t->events.nr);
 	write_text(&again, &second);
+	told(first.s, first.len);
 	require(first.len == second.len && memcmp(first.s, second.s, first.len) == 0);
 	uni_ftext_deinit(&again);
 	uni_strbuf_deinit(&first);
@@ -61,7 +63,12 @@ static void check_calls(const struct uni_ftext *t)
 
 			require(e->self <= e->duration);
 			require(tl.thread(tl.ctx, e->thread, &number)[0] != '\0');
-			(void)tl.func(tl.ctx, e->func);
+			told_text(tl.func(tl.ctx, e->func));
+			told_u64(e->ns);
+			told_u64(e->self);
+			told_u64(e->duration);
+			told_u64((uint64_t)e->type << 32 | e->depth);
+			told_u64(number);
 			lines += e->type == UNI_CALL_SWITCH;
 			enters += e->type == UNI_CALL_ENTER;
 			leaves += e->type == UNI_CALL_LEAVE && (e->flags & UNI_CALL_BEGAN) == 0;
@@ -80,8 +87,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct uni_ftext_stats st = { 0 };
 	struct uni_ftext t;
 
-	(void)uni_ftext_sniff((const char *)data, size);
+	told_u64((uint64_t)uni_ftext_sniff((const char *)data, size));
 	if (uni_ftext_parse((const char *)data, size, &t, &st, NULL) == 0) {
+		told_u64(st.lines);
+		told_u64(st.headers);
+		told_u64(st.bad_lines);
+		told_u64(st.outside);
 		require(st.lines == st.headers + st.bad_lines + st.outside + t.events.nr);
 		round_trip(&t);
 		check_calls(&t);

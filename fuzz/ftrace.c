@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "serve/ftrace.h"
 #include "trace/record.h"
+#include "told.h"
 
 #define READERS 3
 #define MAX	(4 * UNI_TRACE_SUB_SIZE)
@@ -66,6 +67,7 @@ static void read_some(struct uni_ftrace_reader *r, unsigned times)
 
 	for (unsigned i = 0; i < times && n > 0; i++) {
 		n = uni_ftrace_read(r, buf, sizeof(buf));
+		told(buf, n > 0 ? (size_t)n : 0);
 		require(n <= (long)sizeof(buf) && (n >= 0 || n == -UNI_ENOMEM));
 	}
 	require(times < ENDLESS || n <= 0);
@@ -86,6 +88,8 @@ static size_t ask(struct uni_ftrace *f, uint8_t op, const uint8_t *data, size_t 
 
 	(void)uni_ftrace_changes(method, path);
 	uni_ftrace_request(f, method, path, (const char *)data + (size != 0), len, &reply);
+	told_u64((uint64_t)reply.status);
+	told(reply.body.s, reply.body.len);
 	require(reply.status >= 200 && reply.status < 600 && reply.type != NULL);
 	for (unsigned i = 0; i < READERS && reply.reader != NULL; i++) {
 		if (reader[i] != NULL)

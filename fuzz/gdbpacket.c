@@ -8,6 +8,7 @@
 
 #include "backend/gdb/regs.h"
 #include "backend/gdb/stub.h"
+#include "told_regs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,11 +30,16 @@ static void look_at(const uint8_t *text, size_t size)
 
 	(void)uni_gdb_threads(text, size, thread, 4, &nr);
 	require(nr <= 4);
-	for (size_t i = 0; i < nr; i++)
+	for (size_t i = 0; i < nr; i++) {
 		require(strpbrk(thread[i].text, "#$") == NULL);
-	(void)uni_gdb_regs(&uni_arch_x86_64, text, size, true, &regs);
-	(void)uni_gdb_regs(&uni_arch_aarch64, text, size, true, &regs);
-	(void)uni_gdb_reg_value(text, size, &value);
+		told_text(thread[i].text);
+	}
+	if (uni_gdb_regs(&uni_arch_x86_64, text, size, true, &regs) == 0)
+		tell_regs(&regs);
+	if (uni_gdb_regs(&uni_arch_aarch64, text, size, true, &regs) == 0)
+		tell_regs(&regs);
+	if (uni_gdb_reg_value(text, size, &value) == 0)
+		told_u64(value);
 	copy = malloc(size + 1);
 	require(copy != NULL);
 	memcpy(copy, text, size);

@@ -7,8 +7,29 @@
 
 #include "format/export.h"
 #include "format/import.h"
+#include "told.h"
 
 #define FUZZ_EXPORTS 3
+
+static inline void fuzz_tell_stats(const struct uni_import_stats *st)
+{
+	told(st, offsetof(struct uni_import_stats, samples));
+	told(&st->samples, sizeof(st->samples));
+	told_u64(st->left_out);
+	told_text(st->left_why != NULL ? st->left_why : "");
+}
+
+static inline void fuzz_tell_profile(const struct uni_profile *p)
+{
+	for (uint32_t i = 1; i < uni_profile_nr_nodes(p); i++) {
+		const struct uni_node *node = uni_profile_node(p, i);
+
+		told_u64(node->parent);
+		told(&node->self, sizeof(node->self));
+		told(&node->total, sizeof(node->total));
+		told_text(uni_profile_str(p, uni_profile_get_frame(p, node->frame)->name));
+	}
+}
 
 static inline void fuzz_write_as(const struct uni_profile *p, const char *format)
 {
@@ -22,6 +43,8 @@ static inline void fuzz_write_as(const struct uni_profile *p, const char *format
 	(void)uni_exporter_by_name(format)->write(&v, NULL, 0, out, NULL);
 	if (uni_sink_close(out, NULL) != 0)
 		abort();
+	if (strcmp(format, "pprof") != 0) /* zlib packs it */
+		told(b.s, b.len);
 	uni_strbuf_deinit(&b);
 }
 
@@ -32,16 +55,19 @@ static inline int fuzz_import(const char *importer, const char *const formats[FU
 	const struct uni_import_opts opts = { 0 };
 	struct uni_profile *p = uni_profile_create();
 	struct uni_import_stats st;
+	struct uni_err err = { 0 };
 
 	if (p == NULL)
 		abort();
-	(void)im->sniff((const char *)data, size);
-	if (im->read((const char *)data, size, &opts, p, &st, NULL) == 0) {
+	told_u64((uint64_t)im->sniff((const char *)data, size));
+	if (im->read((const char *)data, size, &opts, p, &st, &err) == 0) {
 		if (st.stacks == 0 || uni_profile_finish(p) != 0)
 			abort();
+		fuzz_tell_stats(&st);
 		for (size_t i = 0; i < FUZZ_EXPORTS; i++)
 			fuzz_write_as(p, formats[i]);
 	}
+	told_text(err.msg);
 	uni_profile_destroy(p);
 	return 0;
 }

@@ -12,6 +12,7 @@
 
 #define UNI_BPF_PORT "../tests/support/bpf_port.h"
 #include "backend/kvm/bpf/chain.bpf.h"
+#include "told.h"
 
 #define RAM_SIZE (8 * UNI_PAGE)
 #define NR_TEXT	 8
@@ -66,6 +67,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(s.nr >= 1 && s.nr <= UNI_BPF_FRAMES && s.pc[0] == in.regs.pc);
 	require(s.stop < UNI_STOP_NR || s.stop == UNI_BPF_STOP_FP_0);
 	require(bpf_user_reads < READS);
+	told(s.pc, s.nr * sizeof(s.pc[0]));
+	told_u64(s.stop);
 	for (u32 i = 0; i < sizeof(s.rec.exact) && s.rec.exact[i] != 0; i++)
 		require(s.rec.exact[i] < s.nr);
 	return 0;

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "backend/stream/ring.h"
+#include "told.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -27,6 +28,7 @@ static void send_some(struct uni_line *l, struct uni_ring_page *p, size_t n)
 
 	/* The deadline is over: what has no room is not sent. */
 	require(rc == 0 || rc == -UNI_ETIMEDOUT || rc == -UNI_EGONE);
+	told_u64((uint64_t)rc);
 	require((rc == -UNI_EGONE) == (used > sizeof(p->in) && n != 0));
 	require(p->in_prod - before <= n && (rc != 0 || p->in_prod - before == n));
 }
@@ -41,6 +43,7 @@ static void receive_some(struct uni_line *l, struct uni_ring_page *p, size_t n)
 	rc = l->ops->receive(l->ctx, buf, n, 0);
 	require(have <= sizeof(p->out) ? rc == -UNI_ETIMEDOUT || rc > 0 : rc == -UNI_EGONE);
 	require(rc <= (int)n && p->out_cons - before == (uint32_t)(rc > 0 ? rc : 0));
+	told(buf, rc > 0 ? (size_t)rc : 0);
 	free(buf);
 }
 

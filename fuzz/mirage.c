@@ -10,6 +10,7 @@
 #include "base/strbuf.h"
 #include "format/mirage/mirage.h"
 #include "promise/text.h"
+#include "told.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -41,6 +42,7 @@ static void ask(const struct uni_promise_model *m)
 	uni_promise_text_findings(out, m, &f);
 	uni_promise_json(out, m, &f);
 	(void)uni_sink_close(out, &err);
+	told(text.s, text.len);
 	uni_strbuf_deinit(&text);
 	uni_findings_deinit(&f);
 }
@@ -97,6 +99,9 @@ static void search(const uint8_t *data, size_t size)
 
 	if (uni_mirage_search(&memory, 0, size, &f) != 0 || f.size == 0)
 		return;
+	told_u64(f.addr);
+	told_u64(f.size);
+	told_u64(f.used);
 	if (f.addr > size || f.size > size - f.addr || f.used > f.size ||
 		!uni_mirage_is(data + f.addr, (size_t)f.size))
 		abort();
@@ -119,6 +124,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				abort();
 		}
 		ask(m);
+		told_u64(stats.events);
+		told_u64(stats.damaged);
 		merge(data, size, &stats);
 	}
 	uni_promise_builder_destroy(b);

@@ -12,6 +12,7 @@
 #include "../tests/support/guest.h"
 #include "arch/arch.h"
 #include "base/cursor.h"
+#include "told.h"
 
 #define RAM_MAX (64u << 10)
 #define VAS	16
@@ -28,8 +29,12 @@ static void check(struct uni_as *as, uint64_t va, uint64_t phys_mask)
 
 	if (uni_as_stats(as)->table_loads - before > UNI_PT_LEVELS_MAX)
 		abort();
+	told_u64((uint64_t)rc);
+	told_u64(uni_as_stats(as)->table_loads - before);
 	if (rc != 0)
 		return;
+	told_u64(gpa.v);
+	told_u64(page);
 	if (page < 4096 || (page & (page - 1)) != 0 || ((gpa.v ^ va) & (page - 1)) != 0)
 		abort();
 	if ((gpa.v & ~phys_mask) != 0)
@@ -38,7 +43,7 @@ static void check(struct uni_as *as, uint64_t va, uint64_t phys_mask)
 		again_page != page)
 		abort();
 	(void)uni_as_read(as, uni_gva_of(va), buf, sizeof(buf));
-	(void)uni_as_read_some(as, uni_gva_of(va), buf, sizeof(buf));
+	told(buf, uni_as_read_some(as, uni_gva_of(va), buf, sizeof(buf)));
 }
 
 static void walk(struct guest *g, struct uni_cursor c)

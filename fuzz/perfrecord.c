@@ -12,6 +12,7 @@
 #include "base/cursor.h"
 #include "sampling/rawstack.h"
 #include "backend/proc/record.h"
+#include "told_regs.h"
 
 #define BASE	 0x7ff000000000ull
 #define RING	 8192u
@@ -37,6 +38,11 @@ static void take_sample(
 {
 	struct uni_chain chain;
 
+	tell_regs(&raw->regs);
+	told_u64(raw->t_ns);
+	told_u64(raw->stack_size);
+	told_u64(raw->nr_kernel);
+	told_u64(raw->thread);
 	if (raw->stack_size != 0 && (raw->stack < record || raw->stack > record + n ||
 					    raw->stack_size > (size_t)(record + n - raw->stack)))
 		abort();

@@ -12,6 +12,7 @@
 #include "base/strbuf.h"
 #include "promise/record.h"
 #include "promise/text.h"
+#include "told.h"
 
 #define MAX_WORDS  40u
 #define BUSY_NS	   1000
@@ -75,6 +76,7 @@ static void ask(const struct uni_promise_model *m)
 		for (uint32_t i = 0; i < m->all.nr && i < MAX_ASKED; i++)
 			uni_promise_text_why(out, m, i);
 		(void)uni_sink_close(out, NULL);
+		told(text.s, text.len);
 	}
 	uni_findings_deinit(&found);
 	uni_strbuf_deinit(&text);

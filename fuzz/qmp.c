@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "backend/vmm/qmp.h"
+#include "told.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -37,15 +38,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (uni_qmp_parse(data, size, &m) != 0)
 		return 0;
 	require(clean(m.desc, sizeof(m.desc)));
-	(void)uni_qmp_take_gpa2hva(&m, &v);
+	told_text(m.desc);
+	if (uni_qmp_take_gpa2hva(&m, &v) == 0)
+		told_u64(v);
 	if (uni_qmp_take_status(&m, &running, text, sizeof(text)) == 0)
 		require(clean(text, sizeof(text)));
 	if (uni_qmp_take_name(&m, text, sizeof(text)) == 0)
 		require(clean(text, sizeof(text)));
-	if (uni_qmp_take_event(&m, &e) == 0)
+	if (uni_qmp_take_event(&m, &e) == 0) {
 		require(clean(e.name, sizeof(e.name)) && clean(e.reason, sizeof(e.reason)));
+		told_text(e.name);
+		told_text(e.reason);
+	}
 	(void)uni_qmp_take_cpu(&m, &cpu);
-	(void)uni_qmp_take_chardev(&m, "gdb");
+	told_u64((uint64_t)uni_qmp_take_chardev(&m, "gdb"));
+	told_text(text);
 	uni_qmp_message_free(&m);
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include "recording/follow.h"
 #include "recording/recording.h"
 #include "files.h"
+#include "told.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -61,6 +62,9 @@ static int on_sample(void *ctx, const struct uni_sample *s)
 
 	require(s->t_ns >= seen->last_ns && s->guest < uni_recording_nr_guests(seen->r));
 	require(s->vcpu < uni_recording_guest(seen->r, s->guest).meta->nr_vcpus);
+	told_u64(s->t_ns);
+	told_u64((uint64_t)s->guest << 48 | (uint64_t)s->vcpu << 16 | s->nr);
+	told(s->pc, s->nr * sizeof(s->pc[0]));
 	seen->last_ns = s->t_ns;
 	seen->nr++;
 	return 0;
@@ -107,6 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	seen.r = r;
 	uni_recording_guest_name(r, 0, name);
+	told_text(name);
 	(void)uni_recording_each(r, on_sample, &seen, NULL, &err);
 	require(seen.nr <= size);
 	(void)uni_recording_each_exit(r, on_exit_seen, &seen, NULL, &err);

@@ -6,6 +6,7 @@
 
 #include "backend/replay/file.h"
 #include "unwind/unwind.h"
+#include "told_regs.h"
 
 #define SNAPS_MAX 32
 
@@ -36,6 +37,7 @@ static void unwind_all(struct served *s, struct uni_as *as)
 	for (s->snap = 0; s->snap < s->f->snap.nr && s->snap < SNAPS_MAX; s->snap++) {
 		for (unsigned v = 0; v < s->f->nr_vcpus; v++) {
 			uni_replay_file_regs(s->f, s->snap, v, &regs);
+			tell_regs(&regs);
 			uni_unwind(&u, as, &regs, &chain);
 			if (chain.nr > UNI_CHAIN_MAX || chain.stop >= UNI_STOP_NR)
 				abort();
@@ -54,6 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (uni_replay_file_init(&f, data, size, &err) != 0) {
 		if (err.code == 0)
 			abort(); /* each refusal has a message */
+		told_text(err.msg);
 		return 0;
 	}
 	if (uni_gmem_create(&ops, &s, f.space, f.region.v, f.region.nr, &m, &err) == 0) {

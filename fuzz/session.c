@@ -12,6 +12,7 @@
 #include "recording/ctf.h"
 #include "recording/sjson.h"
 #include "backend/exit.h"
+#include "told.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -35,6 +36,18 @@ static void check_session(const struct uni_session *s)
 		abort();
 }
 
+static void tell_session(const struct uni_session *s)
+{
+	for (uint32_t i = 0; i < s->nr_guests; i++) {
+		const struct uni_session_guest *g = s->guest[i];
+
+		told_u64(g->meta.nr_vcpus);
+		told_text(g->meta.image_id);
+		told_u64(g->nr_watch);
+		told_u64(g->stats.nr_times);
+	}
+}
+
 static void try_json(const uint8_t *data, size_t size)
 {
 	struct uni_session *s = calloc(1, sizeof(*s));
@@ -42,15 +55,20 @@ static void try_json(const uint8_t *data, size_t size)
 
 	if (s != NULL && uni_session_parse((const char *)data, size, s, &err) == 0) {
 		check_session(s);
+		tell_session(s);
 		uni_session_free_parsed(s);
 	} else if (s != NULL && err.code == 0) {
 		abort(); /* each refusal has a message */
 	}
+	told_text(err.msg);
 	free(s);
 }
 
 static void check_sample(const struct uni_sample *s, uint64_t *last_ns)
 {
+	told_u64(s->t_ns);
+	told_u64((uint64_t)s->state << 32 | (uint64_t)s->stop << 16 | s->nr);
+	told(s->pc, s->nr * sizeof(s->pc[0]));
 	if (s->nr > UNI_CHAIN_MAX || s->stop >= UNI_STOP_NR || s->state >= UNI_VCPU_STATE_NR ||
 		s->t_ns < *last_ns)
 		abort();
@@ -88,6 +106,8 @@ static void try_exits(const uint8_t *data, size_t size)
 			if (e.nr != 0 && (e.pc[e.nr - 1] == 1 && e.flags[e.nr - 1] == 0xa5))
 				last_ns = e.t_ns; /* reads the ends */
 			last_ns = e.t_ns;
+			told_u64(e.t_ns);
+			told(e.pc, e.nr * sizeof(e.pc[0]));
 			if (++nr > size)
 				abort();
 		}

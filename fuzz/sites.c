@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "obj/sites.h"
+#include "told.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -19,6 +20,8 @@ static void check_site(const struct uni_image *img, const struct uni_site *s, bo
 {
 	uint8_t b[UNI_SITE_BYTES], on[UNI_SITE_BYTES];
 
+	told_u64(s->addr);
+	told(s->off, sizeof(s->off));
 	require(s->kind == (first ? UNI_SITE_ENTRY : UNI_SITE_EXIT));
 	require(uni_image_bytes(img, s->addr, b, sizeof(b)));
 	require(memcmp(b, s->off, sizeof(b)) == 0);

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "backend/stream/stream.h"
+#include "told_regs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -89,6 +90,9 @@ static void on_raw(void *ctx, const struct uni_stream_raw *s)
 {
 	require(s->nr >= 1 && s->stack_size == 16 && s->vcpu < UNI_VCPU_MAX);
 	require(s->pc[0] == s->regs.pc);
+	tell_regs(&s->regs);
+	told(s->pc, s->nr * sizeof(s->pc[0]));
+	told_u64(s->vcpu);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -15,6 +15,7 @@
 #include "base/io.h"
 #include "format/svg/files.h"
 #include "files.h"
+#include "told.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -48,6 +49,7 @@ static void try_palette(void)
 		return;
 	}
 	a = uni_palette_map_colour(m, "main", grey);
+	told(&a, sizeof(a));
 	require(uni_palette_map_save(m, out, &err) == 0);
 	require(uni_palette_map_open(out, &again, &err) == 0);
 	b = uni_palette_map_colour(again, "main", (struct uni_rgb){ 9, 9, 9 });
@@ -68,13 +70,14 @@ static void try_attrs(void)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const char *value = uni_name_attr(a, "main", names[i]);
 
+		told_text(value != NULL ? value : "none");
 		require(value == NULL || strcmp(names[i], "no") != 0);
 		if (value != NULL && strcmp(names[i], "href") == 0)
 			require(strncasecmp(value, "javascript:", 11) != 0);
 		if (value != NULL && strcmp(names[i], "a_extra") == 0)
 			require(strncasecmp(value, "onclick=", 8) != 0);
 	}
-	(void)uni_name_attrs_refused(a);
+	told_u64(uni_name_attrs_refused(a));
 	uni_name_attrs_close(a);
 }
 

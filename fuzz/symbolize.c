@@ -6,6 +6,7 @@
 #include "format/import.h"
 #include "format/uniprof/symbolize.h"
 #include "obj/symtext.h"
+#include "told.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -47,6 +48,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(uni_sink_close(out, NULL) == 0);
 	require(stats.broken <= stats.traces);
 	check_output(&text, &stats);
+	told(text.s, text.len);
+	told_u64(stats.traces);
+	told_u64(stats.broken);
 	uni_strbuf_deinit(&text);
 	uni_symtab_destroy(symtab);
 	return 0;

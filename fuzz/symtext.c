@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "obj/symtext.h"
+#include "told.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -32,8 +33,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct uni_symtab *s;
 	struct uni_err err = { 0 };
 
-	if (uni_symtab_of_text("fuzz", data, size, &s, &err) != 0)
+	if (uni_symtab_of_text("fuzz", data, size, &s, &err) != 0) {
+		told_text(err.msg);
 		return 0;
+	}
 	same_places(s, data, size);
 	require(uni_symtab_nr(s) != 0 && uni_symtab_nr(s) <= size);
 	for (uint64_t a = 0; a < 256; a++) {
@@ -46,6 +49,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 			if (!uni_symtab_lookup(s, probes[i], &name, &off))
 				continue;
+			told_text(name);
+			told_u64(off);
 			require(off <= probes[i] && name[0] != '\0');
 			require(uni_text_clean(clean, sizeof(clean), name, strlen(name)) ==
 				strlen(name));

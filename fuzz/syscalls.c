@@ -8,6 +8,7 @@
 
 #include "base/strbuf.h"
 #include "syscalls/source.h"
+#include "told.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -54,6 +55,7 @@ static void one_call(const uint8_t *data, size_t size)
 	}
 	uni_sysc_args(i < uni_sysc_nr ? &uni_sysc_table[i] : NULL, arg, 6, NULL, &m, &out);
 	free(words);
+	told(out.s, out.len);
 	uni_strbuf_deinit(&memory);
 	uni_strbuf_deinit(&out);
 }
@@ -70,6 +72,7 @@ static void tell(const struct uni_sysc_log *log)
 		(void)uni_sysc_summary(log, UNI_SYSC_BY_TIME, out);
 		uni_sysc_json(log, out);
 		(void)uni_sink_close(out, NULL);
+		told(b.s, b.len);
 	}
 	uni_strbuf_deinit(&b);
 }

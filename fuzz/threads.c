@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "guest/model.h"
+#include "told_regs.h"
 
 #define RAM_START   0x1000u
 #define RAM_SIZE    0x4000u
@@ -53,6 +54,11 @@ static void check_thread(const struct uni_guest_thread *t, uint32_t nr_vcpus)
 {
 	char clean[UNI_THREAD_NAME_MAX];
 
+	told_text(t->name);
+	told_text(t->wait_name);
+	told_u64(t->object);
+	told_u64((uint64_t)t->state << 32 | (uint32_t)t->vcpu);
+	tell_regs(&t->regs);
 	require(t->state < UNI_THREAD_STATE_NR && t->vcpu >= -1 && t->vcpu < (int32_t)nr_vcpus);
 	require(memchr(t->name, 0, sizeof(t->name)) != NULL);
 	require(memchr(t->wait_name, 0, sizeof(t->wait_name)) != NULL);
@@ -99,6 +105,7 @@ static void walk(const struct uni_model *m, struct guest *g, uint32_t nr_vcpus)
 	struct uni_thread_list *list = uni_thread_list_create(96);
 	struct uni_regs regs[2] = { { .pc_valid = true, .sp_valid = true, .sp = RAM_START + 0x400 },
 		{ .pc_valid = true } };
+	struct uni_as_budget budget = uni_as_budget_default;
 	struct uni_guest_thread t;
 	struct uni_gmem *mem;
 	struct uni_as *as;
@@ -106,7 +113,8 @@ static void walk(const struct uni_model *m, struct guest *g, uint32_t nr_vcpus)
 	require(list != NULL);
 	require(uni_gmem_create(&ram_ops, g, UNI_GMEM_VIRTUAL, &region, 1, &mem, NULL) == 0);
 	uni_gmem_set_granule(mem, UNI_GMEM_GRANULE_MIN);
-	require(uni_as_create(mem, NULL, &as, NULL) == 0);
+	budget.wall_ns = 0; /* the same threads, however busy the host is */
+	require(uni_as_create(mem, &budget, &as, NULL) == 0);
 	uni_as_begin(as, NULL);
 	uni_model_walk(m, as, regs, nr_vcpus, list);
 	check(list, nr_vcpus);

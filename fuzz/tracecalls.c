@@ -15,6 +15,7 @@
 #include "trace/stats.h"
 #include "trace/text.h"
 #include "trace/tree.h"
+#include "told.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -102,6 +103,10 @@ static void check_events(const struct uni_trace_input *in, const struct uni_call
 		if (uni_trace_text_put(text, e, nr) != 0)
 			abort();
 		for (; nr != 0; e++, nr--) {
+			told_u64(e->ns);
+			told_u64(e->duration);
+			told_u64(e->self);
+			told_u64((uint64_t)e->type << 32 | e->flags);
 			enters += e->type == UNI_CALL_ENTER;
 			leaves += e->type == UNI_CALL_LEAVE;
 			if (leaves > enters || e->thread >= uni_calls_nr_threads(c) ||
@@ -170,7 +175,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		filter.function = "*3*";
 	check_events(&s.in, &filter, funcs, out);
 	check_sums(&s.in, &filter, funcs, out);
-	uni_sink_abort(out);
+	if (uni_sink_close(out, NULL) != 0)
+		abort();
+	told(buf.s, buf.len);
 	uni_strbuf_deinit(&buf);
 	uni_funcs_destroy(funcs);
 	for (unsigned i = 0; i < CPUS; i++)

@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "trace/record.h"
 #include "trace/ring.h"
+#include "told.h"
 
 #define SUBS	512 /* bytes in front of what the sub-buffers hold */
 #define RING	8   /* in the seeds a ring begins there, in sub-buffers */
@@ -67,6 +68,7 @@ static int take(void *arg, unsigned cpu, const struct uni_trace_sub *packet, siz
 	struct uni_trace_record rec;
 	uint64_t last = 0;
 
+	told_u64(content);
 	if (content < UNI_TRACE_SUB_HEAD || content >= UNI_TRACE_SUB_SIZE || content % 8 != 0)
 		abort();
 	while (uni_trace_next(&c, &rec)) {
@@ -75,6 +77,9 @@ static int take(void *arg, unsigned cpu, const struct uni_trace_sub *packet, siz
 				last - rec.time < UINT32_MAX))
 			abort();
 		last = rec.time;
+		told_u64(rec.kind);
+		told_u64(rec.time);
+		told_u64(rec.nr);
 	}
 	return 0;
 }
@@ -92,6 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (uni_ring_open(&source, 0, &r, &err) != 0) {
 		if (err.msg[0] == '\0')
 			abort();
+		told_text(err.msg);
 		return 0;
 	}
 	g.info = uni_ring_info(r);

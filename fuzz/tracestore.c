@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "serve/store.h"
 #include "trace/record.h"
+#include "told.h"
 
 #define CPUS	2
 #define MAX	(4 * UNI_TRACE_SUB_SIZE)
@@ -34,6 +35,7 @@ static void check(struct uni_tstore *s, bool take)
 		const uint8_t *p = c.cpu[i].data;
 		size_t left = c.cpu[i].size;
 
+		told(p, left);
 		if (left > MAX)
 			abort();
 		while (left != 0) {

@@ -5,6 +5,7 @@
 
 #include "format/uftrace/data_read.h"
 #include "files.h"
+#include "import.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -34,6 +35,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	(void)uni_uftrace_dat(&stack, &thread, (const char *)part[3].data, part[3].size, &st, &at);
 	if (at > part[3].size || uni_profile_finish(p) != 0)
 		abort();
+	told_u64(at);
+	fuzz_tell_stats(&st);
+	fuzz_tell_profile(p);
 	uni_stack_deinit(&stack);
 	uni_uftrace_syms_deinit(&syms);
 	uni_vec_free(&events.all);

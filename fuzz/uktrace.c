@@ -9,6 +9,7 @@
 
 #include "base/strbuf.h"
 #include "format/uktrace/timeline.h"
+#include "told.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -32,6 +33,8 @@ static void tell(const struct uni_ukt_file *f)
 		last = r.ns;
 		uni_strbuf_reset(&msg);
 		uni_ukt_format(&r, &msg);
+		told(msg.s, msg.len);
+		told_u64(r.ns);
 		for (unsigned k = 0; r.def != NULL && k < r.def->nr_args; k++)
 			(void)uni_ukt_shape(r.def, k);
 	}
@@ -42,8 +45,12 @@ static void tell(const struct uni_ukt_file *f)
 
 		while (all.read(all.ctx, &e, &nr) == 1) {
 			for (size_t i = 0; i < nr; i++) {
-				(void)strlen(all.func(all.ctx, e[i].func));
-				(void)strlen(all.thread(all.ctx, e[i].thread, &number));
+				told_text(all.func(all.ctx, e[i].func));
+				told_text(all.thread(all.ctx, e[i].thread, &number));
+				told_u64(e[i].ns);
+				told_u64((uint64_t)e[i].type << 32 | e[i].flags);
+				told_u64(e[i].duration);
+				told_u64(e[i].self);
 			}
 		}
 	}

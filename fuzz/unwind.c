@@ -11,6 +11,7 @@
 #include "../tests/support/guest.h"
 #include "base/cursor.h"
 #include "unwind/unwind.h"
+#include "told.h"
 
 #define BASE	  0x100000ull
 #define RAM_MAX	  (128u << 10)
@@ -34,6 +35,8 @@ static void check(const struct uni_chain *c, const struct uni_as *as, uint32_t b
 	if (c->flags[0] != UNI_FRAME_EXACT || uni_as_stats(as)->bytes > bytes)
 		abort();
 	for (unsigned i = 1; i < c->nr; i++) {
+		told_u64(c->pc[i]);
+		told_u64(c->flags[i]);
 		if (c->pc[i] == 0)
 			abort();
 	}

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "obj/usym.h"
+#include "told.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -27,6 +28,9 @@ static void check_places(const struct uni_symtab *s, uint64_t addr)
 	if (n > UNI_INLINE_MAX)
 		abort();
 	for (size_t i = 0; i < n; i++) {
+		told_text(place[i].function != NULL ? place[i].function : "none");
+		told_text(place[i].file != NULL ? place[i].file : "none");
+		told_u64(place[i].line);
 		if (place[i].function != NULL && strlen(place[i].function) == 0)
 			abort();
 		if (place[i].file != NULL && strlen(place[i].file) == 0)
@@ -51,17 +55,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		uint64_t off;
 
 		for (uint64_t a = 0; a < 64; a++) {
-			if (uni_symtab_lookup(s, a * 0x400000000000000 + a * 8, &name, &off) &&
-				(off > a * 0x400000000000000 + a * 8 || strlen(name) == 0))
+			if (!uni_symtab_lookup(s, a * 0x400000000000000 + a * 8, &name, &off))
+				continue;
+			if (off > a * 0x400000000000000 + a * 8 || strlen(name) == 0)
 				abort();
+			told_text(name);
+			told_u64(off);
 		}
 		for (uint64_t a = 0; a < 0x2000; a += 5)
 			check_places(s, a);
 		if (strpbrk(uni_symtab_id(s), "/.") != NULL)
 			abort();
-		(void)strlen(uni_symtab_path(s));
+		told_text(uni_symtab_id(s));
+		told_text(uni_symtab_path(s));
 		uni_symtab_destroy(s);
 	}
+	told_text(err.msg);
 	free(copy);
 	return 0;
 }

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "serve/viewer.h"
+#include "told.h"
 
 #define LINES 4
 #define PORT  9090
@@ -33,6 +34,10 @@ static int rows(void *held, const struct uni_viewer_rows *q, struct uni_strbuf *
 	if (q->t0 >= q->t1 || q->px == 0 || q->px > UNI_VIEWER_PX_MAX ||
 		q->nr > UNI_VIEWER_ROWS_MAX)
 		abort();
+	told_u64(q->t0);
+	told_u64(q->t1);
+	told_u64(q->px);
+	told_u64(q->nr);
 	return 0;
 }
 
@@ -41,6 +46,9 @@ static int sums(void *held, const struct uni_viewer_sums *q, struct uni_strbuf *
 	if ((q->t0 >= q->t1 && (q->t0 != 0 || q->t1 != 0)) || q->thread < -1 ||
 		q->thread > UINT32_MAX)
 		abort();
+	told_u64(q->t0);
+	told_u64(q->t1);
+	told_u64((uint64_t)q->thread);
 	return -UNI_ENOENT;
 }
 
@@ -86,6 +94,7 @@ static void ask(struct uni_viewer *v, char *line[LINES])
 		abort();
 	if (r.status < 200 || r.status > 503)
 		abort();
+	told_u64((uint64_t)r.status);
 	if (r.bytes != NULL)
 		r.release(r.held);
 	if (r.read != NULL) {

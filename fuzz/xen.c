@@ -11,6 +11,7 @@
 #include "backend/xen/store.h"
 #include "backend/xen/vcpu.h"
 #include "backend/xen/xen.h"
+#include "told_regs.h"
 
 #define REFS_MAX 8
 
@@ -25,12 +26,13 @@ static void try_context(const struct uni_xen_arch *arch, const uint8_t *data, si
 	if (ctx == NULL)
 		abort();
 	memcpy(before, data, uni_min(size, sizeof(before)));
-	(void)arch->may_wait(before);
+	told_u64(arch->may_wait(before));
 	/* The larger part of a context is of no interest: the input is there several times. */
 	for (size_t at = 0; at < arch->ctx_bytes && size != 0; at += size)
 		memcpy(ctx + at, data, uni_min(size, arch->ctx_bytes - at));
 	for (int pv = 0; pv < 2; pv++) {
 		arch->regs(ctx, pv != 0, &r);
+		tell_regs(&r);
 		if (!r.pc_valid || !r.sp_valid ||
 			(r.state != UNI_VCPU_RUNNING && r.state != UNI_VCPU_OFFLINE))
 			abort();
@@ -53,6 +55,9 @@ static void try_refs(const uint8_t *data, size_t size)
 	nr = uni_xen_grant_refs(text, ref, REFS_MAX);
 	if (nr > REFS_MAX || nr == 0)
 		abort();
+	told_u64((uint64_t)nr);
+	if (nr > 0)
+		told(ref, (size_t)nr * sizeof(ref[0]));
 	free(text);
 }
 
@@ -68,6 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (strnlen(kernel, sizeof(kernel)) == sizeof(kernel))
 		abort();
+	told_text(kernel);
 	uni_elf_notes_parse(data, size, &notes);
 	if (notes.build_id_len > UNI_BUILD_ID_MAX)
 		abort();

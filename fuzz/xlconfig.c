@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "app/xl_config.h"
+#include "told.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -17,6 +18,7 @@ static void check(const char *text, size_t cap)
 	if (len == cap || uni_text_clean(clean, sizeof(clean), text, len) != len ||
 		memcmp(clean, text, len) != 0)
 		abort();
+	told_text(text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
