@@ -236,7 +236,7 @@ static void late_samples_are_taken(void **state)
 	assert_int_equal(b->stats.throttled, 0);
 	assert_true(b->stats.late >= 45);
 	if (fake_late_ns == 0) { /* else, naps end later than the slots of half a second */
-		assert_int_equal(b->stats.skipped, 0);
+		assert_true(b->stats.skipped <= 1); /* in the last microseconds */
 		assert_in_range(b->stats.ticks, 1499, 1501);
 	}
 }

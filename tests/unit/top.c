@@ -343,7 +343,8 @@ static void test_quality(void **state)
 	f->status.at_ns = 110 * SEC;
 	*st = (struct uni_record_stats){ .begin_ns = 100 * SEC,
 		.end_ns = 110 * SEC,
-		.weight = 1000,
+		.samples = 1000,
+		.weight = 2000, /* they stand for skipped deadlines, too */
 		.ticks = 900,
 		.skipped = 100,
 		.lost = 3,
@@ -361,7 +362,8 @@ static void test_quality(void **state)
 	assert_string_equal(p.v[4], "host 20 us/sample");
 	assert_string_equal(p.v[5], "10.0% skipped");
 	/* Rates are of the time since the last refresh. */
-	st->weight = 1050;
+	st->samples = 1050;
+	st->weight = 2100;
 	f->status.at_ns = 112 * SEC;
 	refresh(f, 112 * SEC);
 	assert_float_equal(f->top.quality.rate, 25.0, 1e-9);
