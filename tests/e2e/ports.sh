@@ -37,7 +37,43 @@ compiles minios self.c
 compiles nanos self.c
 compiles nanos nmi.S
 
-# Its non-maskable tick, as a program: tests/ports/nanos/tick.c.
+# Files that a port's make file links, with these variables set: all are there, and boot.c only if it is asked for.
+cat >"$out/unikraft.mk" <<'M'
+include $(PORT)/Makefile.uk
+$(info $(LIBUNISCOPE_TRACE_SRCS-y) $(LIBUNISCOPE_TRACE_BOOT_FLAGS-y))
+all:
+M
+cat >"$out/minios.mk" <<'M'
+include $(PORT)/uniscope.mk
+$(info $(foreach o,$(UNISCOPE_OBJS),$(firstword $(wildcard $(addsuffix .*,$(addprefix $(UNISCOPE)/guest/,$(patsubst o/uniscope_%.o,%,$o) \
+	$(patsubst o/uniscope_%.o,x86_64/%,$o) $(patsubst o/uniscope_%.o,ports/minios/%,$o)))) missing-$o)))
+all:
+M
+links()
+{
+	port=$1 files=$2 boot=$3
+	shift 3
+	make -s -f "$out/$port.mk" all "PORT=$src/guest/ports/$port" "UNISCOPE=$src" OBJ_DIR=o TARGET=t "$@" >"$out/linked"
+	cat "$out/linked"
+	for f in $(cat "$out/linked"); do
+		case $f in -D*) ;; *) [ -r "$f" ] || return 1 ;; esac
+	done
+	[ "$(grep -o '[^ ]*\.[cS]\>' "$out/linked" | wc -l)" = "$files" ] || return 1
+	[ "$(grep -c '/guest/boot\.c' "$out/linked")" = "$boot" ]
+}
+what='unikraft: what is linked is there; boot.c is not'
+check links unikraft 8 0 LIBUNISCOPE_TRACE_BASE="$src/guest/ports/unikraft"
+what='unikraft: with CONFIG_LIBUNISCOPE_TRACE_BOOT boot.c is linked, with its size'
+check links unikraft 9 1 LIBUNISCOPE_TRACE_BASE="$src/guest/ports/unikraft" CONFIG_LIBUNISCOPE_TRACE_BOOT=y \
+	CONFIG_LIBUNISCOPE_TRACE_BOOT_KIB=640
+what='unikraft: that ring has the size of the menu'
+check grep -q -e '-DUNI_TRACE_BOOT_KIB=640' "$out/linked"
+what='minios: what is linked is there; boot.c is not'
+check links minios 10 0
+what='minios: with UNISCOPE_TRACE=1 boot.c is linked'
+check links minios 11 1 UNISCOPE_TRACE=1
+
+# Nanos' non-maskable tick, as a program: tests/ports/nanos/tick.c.
 what='nanos: the tick leaves all as it was, and finds stacks and threads'
 ticks()
 {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Included by Mini-OS' Makefile: make UNISCOPE=FOLDER links the sampler and its port in. With UNISCOPE_TRACE=1, too, the functions
-# but those of arch/ can be traced. After a change of these two: make clean.
+# but those of arch/ can be traced, from the first call on if the image is prepared so. After a change of these two: make clean.
 UNISCOPE_OBJS := $(patsubst %,$(OBJ_DIR)/uniscope_%.o,ring conditions promise sample stream stream_code stream_memory \
-	machine hooks self)
+	machine hooks self $(if $(UNISCOPE_TRACE),boot))
 UNISCOPE_INCLUDE := -I$(UNISCOPE)/include -I$(UNISCOPE)/guest -I$(UNISCOPE)/guest/x86_64
 UNISCOPE_FLAGS := $(UNISCOPE_INCLUDE) -m64 -O2 -g -ffreestanding -fno-pic -fno-pie -mno-red-zone \
 	-fno-stack-protector -mgeneral-regs-only -fno-omit-frame-pointer
