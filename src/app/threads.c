@@ -18,7 +18,7 @@ int uni_guest_model(const struct uni_guest *g, const struct uni_image_search *se
 		return uni_err_set(err, UNI_ENOENT,
 			"threads: they can be found only with the guest's image: "
 			"give it with -e");
-	if (g->stale[0] != '\0' && !g->accept_image)
+	if (g->stale[0] != '\0' && g->differ.id != UNI_ID_SAME && !g->accept_image)
 		return uni_err_set(err, UNI_EMISMATCH,
 			"threads: the image tells where they are, and the guest runs another "
 			"build: give the file that was booted (-e)");

@@ -254,7 +254,7 @@ void uni_changes_sort(struct uni_change *v, size_t nr)
 		qsort(v, nr, sizeof(*v), compare_changes);
 }
 
-enum uni_change_kind uni_changes_at(const struct uni_change *v, size_t nr, uint64_t svma)
+const struct uni_change *uni_changes_find(const struct uni_change *v, size_t nr, uint64_t svma)
 {
 	size_t low = 0, high = nr;
 
@@ -268,9 +268,9 @@ enum uni_change_kind uni_changes_at(const struct uni_change *v, size_t nr, uint6
 	}
 	for (unsigned i = 0; low-- != 0 && i < OVERLAPS_MAX; i++) {
 		if (svma - v[low].addr < v[low].size)
-			return v[low].kind;
+			return &v[low];
 	}
-	return UNI_CHANGE_NONE;
+	return NULL;
 }
 
 int uni_changes_read(const struct uni_elf *e, const struct uni_segments *segs,

@@ -43,8 +43,8 @@ int uni_changes_read(const struct uni_elf *e, const struct uni_segments *segs,
 	const struct uni_symbols *syms, struct uni_changes *ret);
 void uni_changes_deinit(struct uni_changes *p);
 void uni_changes_sort(struct uni_change *v, size_t nr);
-/* The kind of the place that has this address, or UNI_CHANGE_NONE. */
-enum uni_change_kind uni_changes_at(const struct uni_change *v, size_t nr, uint64_t svma);
+/* The place that has this address, or NULL. */
+const struct uni_change *uni_changes_find(const struct uni_change *v, size_t nr, uint64_t svma);
 /* "alternatives" */
 const char *uni_change_text(enum uni_change_kind kind);
 

@@ -27,6 +27,7 @@
 
 struct tally {
 	const struct uni_image *img;
+	struct uni_as *as;
 	const struct uni_changes *changes;
 	const struct uni_change *site; /* of our tracer, to be left out; sorted */
 	size_t nr_sites;
@@ -113,10 +114,91 @@ static bool add_span(struct tally *t, bool typed, struct uni_span span)
 	       uni_vec_push(&t->assembler, span);
 }
 
+static const uint8_t nop5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+
+/* Has a tracer written the instruction that begins at `at` of the page? It is a call, a jump or a
+ * nop then. One that begins in the page before has its last bytes here, which are not judged. */
+static bool is_traced(const struct page *p, size_t at)
+{
+	return at >= p->len || p->now[at] == 0xe8 || p->now[at] == 0xe9 || p->now[at] == 0xc3 ||
+	       memcmp(p->now + at, nop5, uni_min(sizeof(nop5), p->len - at)) == 0;
+}
+
+/* Linux' own changes in a file without symbols, which does not say where the lists are. Each has
+ * one form before and one after it. */
+static bool is_jump_or_nop(const uint8_t *a, const uint8_t *b)
+{
+	static const uint8_t nop2[] = { 0x66, 0x90 };
+
+	return (memcmp(a, nop2, sizeof(nop2)) == 0 && b[0] == 0xeb) ||
+	       (memcmp(a, nop5, sizeof(nop5)) == 0 && b[0] == 0xe9);
+}
+
+/* The trampoline of a static call ends in `ud1 %esp,%ecx`. */
+static bool is_trampoline(const uint8_t bytes[8])
+{
+	return (bytes[0] == 0xe9 || bytes[0] == 0xc3) && memcmp(bytes + 5, "\x0f\xb9\xcc", 3) == 0;
+}
+
+static enum uni_change_kind judge_patch(
+	const struct uni_image *img, uint64_t svma, const uint8_t *file, const uint8_t *now)
+{
+	static const uint8_t tail[] = { 0xc3, 0xcc, 0xcc, 0xcc, 0xcc };
+	static const uint8_t zero[] = { 0x2e, 0x2e, 0x2e, 0x31, 0xc0 };
+	bool known = now[0] == 0xe8 || now[0] == 0xe9 || memcmp(now, nop5, 5) == 0 ||
+		     memcmp(now, tail, 5) == 0 || memcmp(now, zero, 5) == 0;
+	uint8_t to[8] = { 0 };
+	int32_t rel;
+
+	if (is_jump_or_nop(file, now) || is_jump_or_nop(now, file) ||
+		(is_trampoline(file) && known))
+		return UNI_CHANGE_KEY;
+	if (file[0] != 0xe8 && file[0] != 0xe9)
+		return UNI_CHANGE_NONE;
+	memcpy(&rel, file + 1, sizeof(rel));
+	if (!uni_image_bytes(img, svma + 5 + (uint64_t)(int64_t)rel, to, sizeof(to)))
+		return UNI_CHANGE_NONE;
+	if (is_trampoline(to) && known)
+		return UNI_CHANGE_KEY;
+	/* ftrace: its hook does nothing but return */
+	return memcmp(now, nop5, 5) == 0 && (to[0] == 0xc3 || to[0] == 0xe9) ? UNI_CHANGE_TRACER
+									     : UNI_CHANGE_NONE;
+}
+
+/* An instruction may lie in two pages. */
+static enum uni_change_kind linux_change(const struct tally *t, const struct page *p, size_t i)
+{
+	enum uni_change_kind kind = UNI_CHANGE_NONE;
+	const uint64_t from = p->svma + i - 4;
+	uint8_t now[12], file[12];
+
+	if (i >= 4 && i + 8 <= p->len) {
+		memcpy(now, p->now + i - 4, sizeof(now));
+		memcpy(file, p->file + i - 4, sizeof(file));
+	} else if (!uni_image_bytes(t->img, from, file, sizeof(file)) ||
+		   uni_as_read(t->as, uni_gva_of(from + t->bias), now, sizeof(now)) != 0) {
+		return UNI_CHANGE_NONE;
+	}
+	for (unsigned at = 0; kind == UNI_CHANGE_NONE && at <= 4; at++)
+		kind = judge_patch(t->img, from + at, file + at, now + at);
+	return kind;
+}
+
+/* The kind of the listed place that has byte i. Bytes that no tracer writes have no reason. */
+static enum uni_change_kind find_listed(
+	const struct uni_change *v, size_t nr, const struct page *p, size_t i)
+{
+	const struct uni_change *c = uni_changes_find(v, nr, p->svma + i);
+
+	if (c == NULL || (c->kind == UNI_CHANGE_TRACER && !is_traced(p, c->addr - p->svma)))
+		return UNI_CHANGE_NONE;
+	return c->kind;
+}
+
 static enum uni_change_kind reason_of(struct tally *t, const struct page *p, size_t i)
 {
 	uint64_t svma = p->svma + i;
-	enum uni_change_kind kind = uni_changes_at(t->changes->v, t->changes->nr, svma);
+	enum uni_change_kind kind = find_listed(t->changes->v, t->changes->nr, p, i);
 	const struct uni_arch *arch = uni_image_arch(t->img);
 	const struct uni_symbol *sym;
 	uint64_t stubs;
@@ -124,8 +206,12 @@ static enum uni_change_kind reason_of(struct tally *t, const struct page *p, siz
 
 	if (kind != UNI_CHANGE_NONE)
 		return kind;
-	if (uni_changes_at(t->site, t->nr_sites, svma) != UNI_CHANGE_NONE)
+	if (find_listed(t->site, t->nr_sites, p, i) != UNI_CHANGE_NONE)
 		return UNI_CHANGE_TRACER;
+	if (uni_image_nr_symbols(t->img) == 0)
+		kind = linux_change(t, p, i);
+	if (kind != UNI_CHANGE_NONE)
+		return kind;
 	if (uni_image_stubs(t->img, &stubs) && uni_range_has(stubs, UNI_STUBS_BYTES, svma))
 		return UNI_CHANGE_HYPERVISOR;
 	if (t->bias != 0 && is_moved(p, i, t->bias))
@@ -238,7 +324,9 @@ enum uni_fit uni_check_fit(struct uni_as *as, const struct uni_pt_root *root,
 	const struct uni_image *img, uint64_t bias)
 {
 	struct uni_difference d = { 0 };
-	struct tally t = { .img = img, .changes = uni_image_changes(img), .bias = bias, .d = &d };
+	struct tally t = {
+		.img = img, .as = as, .changes = uni_image_changes(img), .bias = bias, .d = &d
+	};
 
 	if (all_pages(img, bias) == 0)
 		return UNI_FIT_OTHER;
@@ -357,7 +445,9 @@ int uni_check_image(struct uni_as *as, const struct uni_arch *arch, const struct
 	struct uni_err *err)
 {
 	bool is_virtual = uni_gmem_space(uni_as_gmem(as)) == UNI_GMEM_VIRTUAL;
-	struct tally t = { .img = img, .changes = uni_image_changes(img), .bias = bias, .d = d };
+	struct tally t = {
+		.img = img, .as = as, .changes = uni_image_changes(img), .bias = bias, .d = d
+	};
 	struct uni_pt_root own = { 0 }, *root = is_virtual ? NULL : &own;
 
 	if (all_pages(img, bias) == 0)
@@ -383,14 +473,9 @@ void uni_difference_deinit(struct uni_difference *d)
 	*d = (struct uni_difference){ 0 };
 }
 
-/* A build changes itself at places that no table lists; another build has another layout. */
 bool uni_difference_is_stale(const struct uni_difference *d)
 {
-	const uint64_t n = d->changed[UNI_CHANGE_NONE];
-
-	if (d->id == UNI_ID_SAME)
-		return n > d->compared / 10;
-	return d->id == UNI_ID_OTHER || n != 0;
+	return d->id == UNI_ID_OTHER || d->changed[UNI_CHANGE_NONE] != 0;
 }
 
 static const char *first_name(const struct uni_difference *d, const struct uni_image *img)
@@ -406,6 +491,9 @@ void uni_difference_text(const struct uni_difference *d, const struct uni_image 
 {
 	const char *path = uni_image_path(img), *slash = strrchr(path, '/');
 	const char *first = first_name(d, img);
+	const char *id = d->id == UNI_ID_OTHER	? "its build-id is another one, and "
+			 : d->id == UNI_ID_SAME ? "its build-id is the same, but "
+						: "";
 	char functions[128] = "";
 
 	ret[0] = '\0';
@@ -418,9 +506,8 @@ void uni_difference_text(const struct uni_difference *d, const struct uni_image 
 	(void)snprintf(ret, cap,
 		"%.96s is not exactly what the guest runs: %s%" PRIu64 " of %" PRIu64
 		" bytes of code differ%s; %s: give the file that was booted (-e)%s",
-		slash != NULL ? slash + 1 : path,
-		d->id == UNI_ID_OTHER ? "its build-id is another one, and " : "",
-		d->changed[UNI_CHANGE_NONE], d->compared, functions,
+		slash != NULL ? slash + 1 : path, id, d->changed[UNI_CHANGE_NONE], d->compared,
+		functions,
 		accepted ? "names may be wrong (--accept-image)" : "what differs has no name",
 		accepted ? "" : ", or insist by --accept-image");
 }

@@ -83,9 +83,9 @@ no_debug_data() {
 	return 0
 }
 
-# As after a rebuild in which one function became another one, with a build-id of its own.
-rebuild() {
-	python3 - "$full" "$T/rebuilt" "$(nm "$full" | sed -n 's/ . crc_byte$//p')" <<'P'
+# As after a rebuild in which one function became another one, with a build-id of its own or (FLIP 0) the same.
+rebuild() { # FLIP
+	python3 - "$full" "$T/rebuilt" "$(nm "$full" | sed -n 's/ . crc_byte$//p')" "$1" <<'P'
 import re, struct, sys
 elf = bytearray(open(sys.argv[1], "rb").read())
 want = int(sys.argv[3], 16)
@@ -95,14 +95,14 @@ for i in range(struct.unpack_from("<H", elf, 56)[0]):
     if kind == 1 and vaddr <= want < vaddr + size:
         elf[off + want - vaddr + 9] ^= 1
 note = elf.index(struct.pack("<III4s", 4, 20, 3, b"GNU"))
-elf[note + 16] ^= 0xff
+elf[note + 16] ^= int(sys.argv[4])
 open(sys.argv[2], "wb").write(elf)
 P
 }
 
 # One line each, and no name for what differs: the others keep theirs.
 stale() {
-	rebuild && records -e "$T/rebuilt" 2>"$T/said" &&
+	rebuild 255 && records -e "$T/rebuilt" 2>"$T/said" &&
 		[ "$(grep -c 'rebuilt is not exactly what the guest runs: its build-id is another' "$T/said")" = 1 ] &&
 		grep 'differ in crc_byte; what differs has no name' "$T/said" || return 1
 	"$U" report -n 0 --lines "$s" >"$T/got" 2>&1 && grep ' checksum_update' "$T/got" &&
@@ -112,6 +112,13 @@ stale() {
 		grep 'rebuilt is not exactly' "$T/said" || return 1
 	records -e "$T/rebuilt" --accept-image 2>"$T/said" && grep 'may be wrong (--accept-image)' "$T/said" &&
 		functions | grep '%  crc_byte'
+}
+patched() {
+	rebuild 0 && records -e "$T/rebuilt" 2>"$T/said" &&
+		grep 'build-id is the same, but .* in crc_byte; what differs has no name' "$T/said" || return 1
+	functions >"$T/got" && grep ' checksum_update' "$T/got" && ! grep '%  crc_byte' "$T/got" || return 1
+	"$U" stacks "$target" -e "$T/rebuilt" 2>"$T/said" >"$T/got" && ! grep 'crc_byte' "$T/got" &&
+		grep 'rebuilt is not exactly' "$T/said"
 }
 
 boot tcg "$stripped" '' || {
@@ -127,4 +134,5 @@ check 'other text is refused' not_a_table
 check 'symbols, lines and inlined functions by build-id' debug_dir
 check 'no debug data: said, not failed' no_debug_data
 check 'a rebuilt image: one warning, no name for what differs, --accept-image' stale
+check 'other code with the same build-id: the same' patched
 finish

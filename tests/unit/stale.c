@@ -21,10 +21,15 @@
 #define INIT	 (TEXT + NR_FUNCS * FUNC) /* 8 KiB of .init.text, more than there is other code */
 #define ALT	 (INIT + 0x2000u)	  /* .altinstructions, one of 12 bytes for 5 bytes in f5 */
 #define NOTE	 (ALT + 16u)
-#define LOADED	 0x4100u
-#define NR_SYMS	 (NR_FUNCS + 1)
+#define MCOUNT	 (NOTE + 24u) /* __mcount_loc: the nop of f6 */
+#define TRACED	 (6 * FUNC + 4)
+#define EMPTY                                                                                     \
+	(7 * FUNC) /* calls f8, which is a `ret`; then f9, which is not, f10 by a trampoline, nop \
+		    */
+#define LOADED	0x4100u
+#define NR_SYMS (NR_FUNCS + 1)
 
-enum { S_NONE, S_TEXT, S_INIT, S_ALT, S_NOTE, S_SYM, S_STR, S_NAMES, S_NR };
+enum { S_NONE, S_TEXT, S_INIT, S_ALT, S_NOTE, S_MCOUNT, S_SYM, S_STR, S_NAMES, S_NR };
 
 struct file {
 	Elf64_Ehdr eh;
@@ -73,8 +78,17 @@ static void section(struct file *f, unsigned i, const char *name, uint32_t type,
 		.sh_entsize = type == SHT_SYMTAB ? sizeof(Elf64_Sym) : 0 };
 }
 
+static void put_call(uint8_t *at, int32_t rel)
+{
+	at[0] = 0xe8;
+	memcpy(at + 1, &rel, sizeof(rel));
+}
+
+static const uint8_t nop5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+
 static void fill_loaded(uint8_t *p)
 {
+	const uint64_t traced = TEXT + TRACED;
 	const int32_t place = (int32_t)(TEXT + 5 * FUNC + 100 - ALT);
 	const uint32_t note[] = { 4, 8, NT_GNU_BUILD_ID, 0x554e47, 0x11111111, 0x22222222 };
 
@@ -84,6 +98,15 @@ static void fill_loaded(uint8_t *p)
 	memcpy(p + (ALT - TEXT) + 4, &place, 4);
 	p[ALT - TEXT + 10] = 5; /* instrlen */
 	memcpy(p + (NOTE - TEXT), note, sizeof(note));
+	memcpy(p + (MCOUNT - TEXT), &traced, sizeof(traced));
+	memcpy(p + TRACED, nop5, sizeof(nop5));
+	put_call(p + EMPTY, (int32_t)(FUNC - 5));
+	put_call(p + EMPTY + 5, (int32_t)(2 * FUNC - 10));
+	put_call(p + EMPTY + 10, (int32_t)(3 * FUNC - 15));
+	memcpy(p + EMPTY + 15, nop5, sizeof(nop5));
+	p[8 * FUNC] = 0xc3;
+	memcpy(p + (size_t)10 * FUNC, "\xe9....\x0f\xb9\xcc", 8);
+	p[9 * FUNC] = 0x55;
 	/* Page tables in the last function, which is assembler: an entry that is present. */
 	memset(p + (size_t)(NR_FUNCS - 1) * FUNC, 0, 16);
 	p[(size_t)(NR_FUNCS - 1) * FUNC] = 0x03;
@@ -120,6 +143,7 @@ static void fill_file(struct file *f)
 		ALT - INIT);
 	section(f, S_ALT, ".altinstructions", SHT_PROGBITS, SHF_ALLOC, ALT, 0, 12);
 	section(f, S_NOTE, ".note", SHT_NOTE, SHF_ALLOC, NOTE, 0, 24);
+	section(f, S_MCOUNT, "__mcount_loc", SHT_PROGBITS, SHF_ALLOC, MCOUNT, 0, 8);
 	section(f, S_SYM, ".symtab", SHT_SYMTAB, 0, 0, offsetof(struct file, sym), sizeof(f->sym));
 	section(f, S_STR, ".strtab", SHT_STRTAB, 0, 0, offsetof(struct file, str), sizeof(f->str));
 	section(f, S_NAMES, ".n", SHT_STRTAB, 0, 0, offsetof(struct file, names), sizeof(f->names));
@@ -258,16 +282,18 @@ static void one_byte_differs(void **state)
 	}
 }
 
-/* With the same build-id, the guest has changed itself. With another one, nothing is to be believed
- * blindly.
- */
+/* With another build-id, equal code is not enough. With the same one, it is not taken for equal. */
 static void build_id_decides(void **state)
 {
 	struct bench *b = *state;
+	char text[512];
 
 	b->mem[3 * FUNC + 77] ^= 1;
-	assert_int_equal(check(b, 0), 0);
-	assert_false(uni_difference_is_stale(&b->d));
+	is_stale_in(b, 3);
+	assert_int_equal(b->d.id, UNI_ID_SAME);
+	uni_difference_text(&b->d, b->img, false, text, sizeof(text));
+	assert_non_null(strstr(text, "its build-id is the same, but 1 of 8192 bytes of code "
+				     "differ in fd; what differs has no name"));
 	set_id(b, 0x33333333);
 	is_stale_in(b, 3);
 	assert_int_equal(b->d.id, UNI_ID_OTHER);
@@ -276,22 +302,60 @@ static void build_id_decides(void **state)
 	assert_true(uni_difference_is_stale(&b->d));
 }
 
-/* Up to a tenth of all bytes: a page differs only if an eighth of it does. */
+/* The build-id is the file's, so it is the image, however much of it has changed. */
 static void guest_that_changed_itself(void **state)
 {
 	struct bench *b = *state;
-	const uint64_t tenth = NR_FUNCS * FUNC / 10;
-	uint64_t n = 0;
 
-	/* Some of these bytes have a known reason. */
-	for (size_t i = 0; n <= tenth; i++) {
-		b->mem[(i % (NR_FUNCS - 1)) * FUNC + 100 + i / (NR_FUNCS - 1)] ^= 0x55;
-		if (i + 1 < tenth)
-			continue;
+	for (unsigned i = 0; i < NR_FUNCS - 1; i += 2)
+		memset(b->mem + (size_t)i * FUNC + 64, 0x90, FUNC - 64);
+	assert_int_equal(check(b, 0), 0);
+	assert_true(uni_difference_is_stale(&b->d));
+	assert_int_equal(b->d.code.nr, NR_FUNCS / 2);
+}
+
+/* A tracer writes calls, jumps and nops at its places: other bytes there are no tracer's. */
+static void tracers_places(void **state)
+{
+	struct bench *b = *state;
+
+	put_call(b->mem + TRACED, 0x1234);
+	is_fine(b);
+	assert_in_range(b->d.changed[UNI_CHANGE_TRACER], 3, 5);
+	memset(b->mem + TRACED, 0x90, sizeof(nop5));
+	is_stale_in(b, 6);
+	assert_int_equal(b->d.changed[UNI_CHANGE_TRACER], 0);
+}
+
+/* Linux without symbols: where it calls nothing but a `ret`, it puts a nop. Static calls have a
+ * trampoline, and static keys are jumps or nops. */
+static void linux_without_symbols(void **state)
+{
+	static const struct {
+		unsigned at;
+		uint8_t now[5];
+		enum uni_change_kind kind;
+	} cases[] = {
+		{ EMPTY, { 0x0f, 0x1f, 0x44, 0x00, 0x00 }, UNI_CHANGE_TRACER },
+		{ EMPTY, { 0x2e, 0x2e, 0x2e, 0x31, 0xc0 }, UNI_CHANGE_NONE },
+		{ EMPTY + 5, { 0x0f, 0x1f, 0x44, 0x00, 0x00 }, UNI_CHANGE_NONE },
+		{ EMPTY + 10, { 0x2e, 0x2e, 0x2e, 0x31, 0xc0 }, UNI_CHANGE_KEY },
+		{ EMPTY + 10, { 0xe8, 0x11, 0x11, 0x11, 0x11 }, UNI_CHANGE_KEY },
+		{ EMPTY + 10, { 0x90, 0x90, 0x90, 0x90, 0x90 }, UNI_CHANGE_NONE },
+		{ EMPTY + 15, { 0xe9, 0x1f, 0x44, 0x00, 0x00 }, UNI_CHANGE_KEY },
+	};
+	struct bench *b = *state;
+
+	uni_image_destroy(b->img);
+	b->img = NULL;
+	b->f.sh[S_SYM].sh_type = SHT_PROGBITS;
+	assert_int_equal(uni_image_from_memory("k.elf", &b->f, sizeof(b->f), &b->img, &b->err), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		memcpy(b->mem, b->f.loaded, LOADED);
+		memcpy(b->mem + cases[i].at, cases[i].now, 5);
 		assert_int_equal(check(b, 0), 0);
-		n = b->d.changed[UNI_CHANGE_NONE];
-		assert_in_range(n, tenth - 50, tenth + 1);
-		assert_int_equal(uni_difference_is_stale(&b->d), n > tenth);
+		assert_in_range(b->d.changed[cases[i].kind], 1, 5);
+		assert_int_equal(uni_difference_is_stale(&b->d), cases[i].kind == UNI_CHANGE_NONE);
 	}
 }
 
@@ -380,6 +444,8 @@ int main(void)
 		T(one_byte_differs),
 		T(build_id_decides),
 		T(guest_that_changed_itself),
+		T(tracers_places),
+		T(linux_without_symbols),
 		T(freed_init_section),
 		T(alternatives),
 		T(assembler),
