@@ -70,7 +70,7 @@ static void put_promises(
 		if (p->number[i] == 0)
 			continue;
 		uni_column_put(id, one->id);
-		uni_column_put(type, one->type);
+		uni_column_put(type, one->type + !uni_promise_has_kind(one));
 		uni_column_put(fate, one->fate);
 		uni_column_put(flags, (unsigned)one->created | (unsigned)one->should_resolve << 1);
 		uni_column_put(begin, since_begin(m, one->begin));
@@ -284,10 +284,11 @@ static void describe_names(
 	uni_json_array_end(j);
 	uni_json_key(j, "types");
 	uni_json_array(j);
-	/* The type of something that only runs is not known: uni_promise_name() says the same. */
+	/* As uni_promise_name() says them. */
 	for (unsigned i = 0; i < UNI_PROMISE_TYPE_UNKNOWN; i++)
 		uni_json_str(j, uni_promise_type_name(i));
 	uni_json_str(j, "thread");
+	uni_json_str(j, "unknown");
 	uni_json_array_end(j);
 	uni_json_key(j, "kinds");
 	uni_json_array(j);

@@ -224,6 +224,22 @@ static void hand_waiters(struct uni_promise_builder *b, uint32_t from, uint32_t 
 	f->waiters = f->last_waiter = UNI_PROMISE_NONE;
 }
 
+/* The guest's list is read after its trace began. If an id of it is made only now, it is the same
+ * one: its life begins here. */
+static uint32_t find_listed(struct uni_promise_builder *b, uint64_t id)
+{
+	uint32_t i = uni_promise_find(b, id);
+	struct uni_promise *p = get_promise(b, i);
+
+	if (p == NULL || !p->told || p->fate != UNI_FATE_OPEN || p->nr_runs != 0)
+		return UNI_PROMISE_NONE;
+	p->told = false;
+	p->begin = p->last = b->now;
+	for (uint32_t w = p->first_wait; w != UNI_PROMISE_NONE; w = b->m.waits.v[w].next)
+		b->m.waits.v[w].begin = b->now;
+	return i;
+}
+
 static int create_promise(
 	struct uni_promise_builder *b, const struct uni_promise_event *e, uint32_t by)
 {
@@ -232,7 +248,8 @@ static int create_promise(
 
 	if (e->other == UNI_PROMISE_NOBODY)
 		return 0;
-	if (uni_promise_add(b, e->other, &made) != 0)
+	made = find_listed(b, e->other);
+	if (made == UNI_PROMISE_NONE && uni_promise_add(b, e->other, &made) != 0)
 		return -UNI_ENOMEM;
 	p = &b->m.all.v[made];
 	p->created = true;

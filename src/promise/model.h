@@ -194,6 +194,8 @@ void uni_promise_builder_destroy(struct uni_promise_builder *b); /* NULL-safe */
 /* The newest promise of that id, or UNI_PROMISE_NONE. */
 uint32_t uni_promise_find(const struct uni_promise_builder *b, uint64_t id);
 
+/* Its type is known, or it has run or waited: a thread does that. Others are only waited for. */
+bool uni_promise_has_kind(const struct uni_promise *p);
 /* Its label, else "TYPE ID"; borrowed or in buf. */
 const char *uni_promise_name(
 	const struct uni_promise_model *m, uint32_t promise, char *buf, size_t cap);

@@ -144,6 +144,18 @@ int uni_promise_text(
 	return *ret == UNI_STR_NONE ? -UNI_ENOMEM : 0;
 }
 
+bool uni_promise_has_kind(const struct uni_promise *p)
+{
+	return p->type != UNI_PROMISE_TYPE_UNKNOWN || p->nr_runs + p->nr_waits != 0;
+}
+
+static const char *name_kind(const struct uni_promise *p)
+{
+	if (p->type != UNI_PROMISE_TYPE_UNKNOWN)
+		return uni_promise_type_name(p->type);
+	return uni_promise_has_kind(p) ? "thread" : "unknown";
+}
+
 const char *uni_promise_name(
 	const struct uni_promise_model *m, uint32_t promise, char *buf, size_t cap)
 {
@@ -154,8 +166,7 @@ const char *uni_promise_name(
 	p = &m->all.v[promise];
 	if (p->label != 0)
 		return uni_strtab_get(m->text, p->label);
-	(void)snprintf(buf, cap, p->id > UINT32_MAX ? "%s 0x%" PRIx64 : "%s %" PRIu64,
-		p->type == UNI_PROMISE_TYPE_UNKNOWN ? "thread" : uni_promise_type_name(p->type),
+	(void)snprintf(buf, cap, p->id > UINT32_MAX ? "%s 0x%" PRIx64 : "%s %" PRIu64, name_kind(p),
 		p->id);
 	return buf;
 }

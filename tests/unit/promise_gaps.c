@@ -9,6 +9,50 @@
 #include "promise/record.h"
 #include "promise_events.h"
 
+/* Nothing says that it is a thread. */
+static void kind_is_not_known(void **state)
+{
+	const struct uni_promise_model *m;
+	char buf[64];
+
+	(void)state;
+	ev(UNI_PE_SWITCH, 0xffff80001234, NOBODY);
+	ev(UNI_PE_READ_LATER, 0xffff80001234, 0xffff80005678);
+	ev(UNI_PE_READ_LATER, 0xffff80001234, 5);
+	m = uni_promise_builder_finish(b);
+	assert_string_equal(
+		uni_promise_name(m, uni_promise_find(b, 0xffff80001234), buf, sizeof(buf)),
+		"thread 0xffff80001234");
+	assert_string_equal(
+		uni_promise_name(m, uni_promise_find(b, 0xffff80005678), buf, sizeof(buf)),
+		"unknown 0xffff80005678");
+	assert_string_equal(
+		uni_promise_name(m, uni_promise_find(b, 5), buf, sizeof(buf)), "unknown 5");
+}
+
+/* The guest's list was read later than the first records: one thread, which begins with its
+ * creation. */
+static void listed_before_it_is_made(void **state)
+{
+	const struct uni_promise_model *m;
+
+	(void)state;
+	put((struct uni_promise_event){
+		.kind = UNI_PE_OPEN_NOW, .thread = NOBODY, .other = 7, .type = 19 });
+	put((struct uni_promise_event){
+		.kind = UNI_PE_OPEN_NOW, .thread = NOBODY, .other = 8, .type = 19 });
+	create(NOBODY, 7, 19, "main");
+	ev(UNI_PE_SWITCH, 7, NOBODY);
+	ev(UNI_PE_SWITCH, 8, NOBODY);
+	create(7, 8, 19, "the next at this address");
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(m->all.nr, 3);
+	assert_false(m->all.v[0].told);
+	assert_true(m->all.v[0].created);
+	assert_true(m->all.v[0].begin > m->begin);
+	assert_true(m->all.v[1].told);
+}
+
 /* 2 missed the signal of 3; nothing happened for 12 s then. */
 static void a_silent_end(void **state)
 {
@@ -201,6 +245,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(locks_of_each_other, begin, end),
 		cmocka_unit_test_setup_teardown(what_the_list_tells_at_the_end, begin, end),
 		cmocka_unit_test_setup_teardown(nothing_is_told_of_waits, begin, end),
+		cmocka_unit_test_setup_teardown(kind_is_not_known, begin, end),
+		cmocka_unit_test_setup_teardown(listed_before_it_is_made, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("promise_gaps", tests, NULL, NULL);
