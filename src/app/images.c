@@ -342,6 +342,44 @@ static void load_kernel(struct uni_guest *g)
 		uni_note("the kernel's frames have no names: %s", err.msg);
 }
 
+static int say_other_build(
+	const struct uni_guest *g, const struct uni_image *runs, struct uni_err *err)
+{
+	const uint8_t *x, *y;
+	const bool by_id =
+		uni_image_build_id(g->image, &x) != 0 && uni_image_build_id(runs, &y) != 0;
+
+	*err = (struct uni_err){ 0 };
+	return uni_err_set(err, UNI_EMISMATCH,
+		"%s is not the program that runs, or another build of it: the %s that of %s. Give "
+		"that file (-e)%s",
+		uni_image_path(g->image), by_id ? "build-id is not" : "code is not",
+		uni_image_path(runs),
+		g->differ.compared != 0 ? ", or insist by --accept-image" : "");
+}
+
+/* The image is none of the files that are mapped. It may be another build of the first of them,
+ * which is the program. */
+static int check_as_program(struct uni_guest *g, struct uni_err *err)
+{
+	struct uni_located *l = &g->more[0];
+	int rc;
+
+	if (g->nr_more == 0)
+		return -UNI_EMISMATCH;
+	*err = (struct uni_err){ 0 };
+	g->bias = l->bias + first_byte(l->image) - first_byte(g->image);
+	rc = uni_guest_check_image(g, err);
+	if (rc == -UNI_EMISMATCH)
+		return say_other_build(g, l->image, err);
+	if (rc != 0)
+		return rc;
+	uni_image_destroy(l->image);
+	g->nr_more--;
+	memmove(l, l + 1, g->nr_more * sizeof(*l));
+	return 0;
+}
+
 int uni_guest_place_files(
 	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
@@ -358,9 +396,11 @@ int uni_guest_place_files(
 		load_kernel(g);
 	/* A program that a tender loaded is no file of its own in there: it is at its linked
 	 * address. */
-	if (g->image != NULL && !p.placed)
+	if (g->image != NULL && !p.placed) {
 		rc = uni_guest_check_image(g, err);
-	else if (g->image != NULL)
+		if (rc == -UNI_EMISMATCH && g->differ.compared == 0)
+			rc = check_as_program(g, err);
+	} else if (g->image != NULL)
 		(void)uni_guest_check_image(g, &ignored); /* the file may be another one by now */
 	return rc != 0 ? rc : uni_guest_chain_hints(g, err);
 }

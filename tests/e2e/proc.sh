@@ -50,6 +50,22 @@ books() { # APP-VARIANT WAY; no WAY: the one that uniscope chooses
 	kill -CONT "$pid" && return $judgement
 }
 
+# The same position-independent program with a build-id of its own: what is equal has names.
+other_build() {
+	python3 - "$PROCESS" "$T/rebuilt" <<'P'
+import struct, sys
+elf = bytearray(open(sys.argv[1], "rb").read())
+elf[elf.index(struct.pack("<III4s", 4, 20, 3, b"GNU")) + 16] ^= 0xff
+open(sys.argv[2], "wb").write(elf)
+P
+	"$U" stacks "proc:pid=$pid" -e "$T/rebuilt" >"$T/got" 2>"$T/err" &&
+		grep 'rebuilt is not exactly what the guest runs: its build-id is another one, and 0 of' "$T/err" &&
+		grep 'main' "$T/got" || return 1
+	! "$U" stacks "proc:pid=$pid" -e "$U" >"$T/got" 2>"$T/err" &&
+		grep "is not the program that runs, or another build of it: the build-id is not that of .*$(basename "$PROCESS")" "$T/err" || return 1
+	"$U" stacks "proc:pid=$pid" -e "$T/rebuilt" --accept-image >"$T/got" 2>"$T/err" && grep 'names may be wrong' "$T/err"
+}
+
 # perf events copy one stack. Frames by what is read of others afterwards are marked, and no such chain is complete.
 one_stack() { # APP-VARIANT
 	begin_app "$1"
@@ -416,6 +432,7 @@ in_all check 'a library that was replaced while it runs' deleted_library
 check 'processes without a program, and one without its first thread' ended
 check 'ls knows one by its tender' listed
 sorter
+check 'another build of its program, and another program' other_build
 for way in $(by_default perf "$ways"); do
 	check "through shared libraries by $way" sorts $way
 done
