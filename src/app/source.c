@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "app/source.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "app/symbols.h"
 #include "app/term.h"
+#include "format/mirage/mirage.h"
 #include "profile/pile.h"
 
 #define MAX_INPUT ((size_t)4 << 30)
@@ -319,12 +323,27 @@ static int refuse_foreign(
 		args->path);
 }
 
+/* Nor is it a session. Its reader says more. */
+static int refuse_folder(
+	const struct uni_source_args *args, const struct uni_input *in, struct uni_err *err)
+{
+	char path[4096];
+
+	if (uni_mirage_is_folder(in->folder) ||
+		snprintf(path, sizeof(path), "%s/session.json", in->folder) >= (int)sizeof(path) ||
+		access(path, R_OK) == 0)
+		return 0;
+	return uni_err_set(err, UNI_EFORMAT,
+		"%s is no session that can be read: cannot open session.json: %s", args->path,
+		strerror(errno));
+}
+
 int uni_source_check_input(
 	const struct uni_source_args *args, const struct uni_input *in, struct uni_err *err)
 {
-	return args->format == NULL && in->folder == NULL && find_importer(args, in) == NULL
-		       ? refuse_foreign(args, in, err)
-		       : 0;
+	if (args->format != NULL || find_importer(args, in) != NULL)
+		return 0;
+	return in->folder != NULL ? refuse_folder(args, in, err) : refuse_foreign(args, in, err);
 }
 
 static int choose_importer(const struct uni_source_args *args, struct uni_input *in,

@@ -301,6 +301,9 @@ printf '\012\004\100\001\120\002' >"$T/t.pftrace"
 check "a Perfetto trace is no empty profile" says 'a Perfetto trace begins like one' "$U" import -f pprof -o "$T/no.uniscope" "$T/t.pftrace"
 check "serve looks at a file before it serves" sh -c '! timeout 20 "$1" serve "$2" >"$3" 2>&1 && ! grep serving "$3" &&
 	grep "is no session" "$3"' sh "$U" "$T/none.txt" "$T/served"
+mkdir "$T/none.uniscope"
+check "and at a folder" sh -c '! timeout 20 "$1" serve "$2" >"$3" 2>&1 && ! grep serving "$3" &&
+	grep "is no session that can be read: cannot open session.json" "$3"' sh "$U" "$T/none.uniscope" "$T/served"
 check "findings of samples: there is no trace" says 'holds samples and no trace' "$U" trace findings "$T/imp.uniscope"
 check "record -- without a command: exit 2" exits 2 "$U" record 1 -d 2 --
 check "and says what is missing" says 'give the command to run behind --' "$U" record 1 -d 2 --
