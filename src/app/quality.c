@@ -236,6 +236,11 @@ static bool is_process(const struct uni_target_info *info)
 	return strcmp(info->vmm, "process") == 0 || strcmp(info->accel, "process") == 0;
 }
 
+bool uni_quality_is_unseen(const struct uni_record_meta *m)
+{
+	return is_process(&m->info) && uni_quality_streamed(m);
+}
+
 /* A halted vCPU is sampled like any other: its time is below the function with the hlt. */
 static void put_states(struct uni_sink *out, const struct uni_recorded_guest *g,
 	const struct uni_sample_filter *shown)

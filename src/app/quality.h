@@ -21,6 +21,8 @@ void uni_quality_way(
 	char ret[UNI_QUALITY_METHOD], const char *method, bool counts, const char *why);
 /* By the host's kernel, which takes samples when their time has come, or not at all. */
 bool uni_quality_streamed(const struct uni_record_meta *m);
+/* Does it lack samples of time off the CPU? That of a process whose samples the kernel made. */
+bool uni_quality_is_unseen(const struct uni_record_meta *m);
 /* Made by the guest: it pays the cost that the host pays otherwise. */
 bool uni_quality_inside(const struct uni_record_meta *m);
 /* The image's name, for uni_quality_doubt(). */

@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "app/quality.h"
 #include "app/symbols.h"
 #include "app/term.h"
 #include "format/mirage/mirage.h"
@@ -166,6 +167,10 @@ static int choose_threads(struct uni_source_args *args, struct uni_source *s, st
 			"give one of --on-cpu, --off-cpu (both leave nothing) and --all-time");
 	build->filter.off_cpu = args->off_cpu;
 	build->filter.on_cpu = !args->off_cpu && !args->all_time && !args->every;
+	build->filter.unseen = true;
+	for (uint32_t i = 0; i < uni_recording_nr_guests(s->rec); i++)
+		build->filter.unseen &= !uni_only_passes(build->filter.guest, i) ||
+					uni_quality_is_unseen(uni_recording_guest(s->rec, i).meta);
 	if (build->filter.off_cpu && !has_all_threads(s->rec))
 		return uni_err_set(err, UNI_ENOENT,
 			"%s has no samples of waiting threads: record with "

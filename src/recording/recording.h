@@ -203,6 +203,7 @@ struct uni_sample_filter {
 	struct uni_only guest, vcpu;
 	bool on_cpu;		 /* the guest's time on a CPU only: uni_state_is_guest() */
 	bool off_cpu;		 /* threads on no vCPU only */
+	bool unseen;		 /* no sample tells of time off the CPU; does not select */
 	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC of the host; to_ns 0: no end */
 	const struct uni_thread_set *threads; /* these only; NULL: all, also samples of none */
 };

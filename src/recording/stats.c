@@ -308,5 +308,8 @@ const char *uni_filter_whole(const struct uni_sample_filter *f)
 {
 	if (f->off_cpu)
 		return "100 % is the time of threads that were on no vCPU";
-	return f->on_cpu ? "100 % is the guest's time on a CPU" : "100 % is all time";
+	if (f->on_cpu)
+		return "100 % is the guest's time on a CPU";
+	return f->unseen ? "100 % is the time on a CPU: this process has no samples of other time"
+			 : "100 % is all time";
 }

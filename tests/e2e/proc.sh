@@ -75,6 +75,8 @@ one_stack() { # APP-VARIANT
 			return 1
 		[ "$(awk '{ n += $NF } END { print n + 0 }' "$T/p.folded")" -lt 100 ] || break
 	done
+	"$U" report --all-time "$T/s.uniscope" >"$T/got" 2>"$T/err" &&
+		grep '^counted .* 100 % is the time on a CPU: this process has no samples of other time' "$T/got" || return 1
 	python3 - "$T/p.folded" "$T/s.json" "$BUILD/lab/process/$1.graph" <<'P'
 import json, sys
 edges = {tuple(line.split()) for line in open(sys.argv[3])}
