@@ -21,7 +21,7 @@ static void require(bool ok)
 static void look_at(const uint8_t *text, size_t size)
 {
 	struct uni_gdb_thread thread[4];
-	struct uni_regs regs;
+	struct uni_regs regs = { 0 };
 	uint32_t number;
 	uint64_t value;
 	uint8_t frame[600];
@@ -36,9 +36,10 @@ static void look_at(const uint8_t *text, size_t size)
 	}
 	if (uni_gdb_regs(&uni_arch_x86_64, text, size, true, &regs) == 0)
 		tell_regs(&regs);
+	regs = (struct uni_regs){ 0 };
 	if (uni_gdb_regs(&uni_arch_aarch64, text, size, true, &regs) == 0)
 		tell_regs(&regs);
-	if (uni_gdb_reg_value(text, size, &value) == 0)
+	if (uni_gdb_reg_value(text, size, &value))
 		told_u64(value);
 	copy = malloc(size + 1);
 	require(copy != NULL);
