@@ -116,6 +116,14 @@ static bool add_span(struct tally *t, bool typed, struct uni_span span)
 
 static const uint8_t nop5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
 
+/* The forms of changes are known for this architecture alone. */
+static bool is_x86(const struct tally *t)
+{
+	const struct uni_arch *arch = uni_image_arch(t->img);
+
+	return arch != NULL && arch->elf_machine == EM_X86_64;
+}
+
 /* Has a tracer written the instruction that begins at `at` of the page? It is a call, a jump or a
  * nop then. One that begins in the page before has its last bytes here, which are not judged. */
 static bool is_traced(const struct page *p, size_t at)
@@ -185,12 +193,13 @@ static enum uni_change_kind linux_change(const struct tally *t, const struct pag
 }
 
 /* The kind of the listed place that has byte i. Bytes that no tracer writes have no reason. */
-static enum uni_change_kind find_listed(
-	const struct uni_change *v, size_t nr, const struct page *p, size_t i)
+static enum uni_change_kind find_listed(const struct tally *t, const struct uni_change *v,
+	size_t nr, const struct page *p, size_t i)
 {
 	const struct uni_change *c = uni_changes_find(v, nr, p->svma + i);
 
-	if (c == NULL || (c->kind == UNI_CHANGE_TRACER && !is_traced(p, c->addr - p->svma)))
+	if (c == NULL ||
+		(c->kind == UNI_CHANGE_TRACER && is_x86(t) && !is_traced(p, c->addr - p->svma)))
 		return UNI_CHANGE_NONE;
 	return c->kind;
 }
@@ -198,17 +207,16 @@ static enum uni_change_kind find_listed(
 static enum uni_change_kind reason_of(struct tally *t, const struct page *p, size_t i)
 {
 	uint64_t svma = p->svma + i;
-	enum uni_change_kind kind = find_listed(t->changes->v, t->changes->nr, p, i);
-	const struct uni_arch *arch = uni_image_arch(t->img);
+	enum uni_change_kind kind = find_listed(t, t->changes->v, t->changes->nr, p, i);
 	const struct uni_symbol *sym;
 	uint64_t stubs;
 	bool typed;
 
 	if (kind != UNI_CHANGE_NONE)
 		return kind;
-	if (find_listed(t->site, t->nr_sites, p, i) != UNI_CHANGE_NONE)
+	if (find_listed(t, t->site, t->nr_sites, p, i) != UNI_CHANGE_NONE)
 		return UNI_CHANGE_TRACER;
-	if (uni_image_nr_symbols(t->img) == 0)
+	if (is_x86(t) && uni_image_nr_symbols(t->img) == 0)
 		kind = linux_change(t, p, i);
 	if (kind != UNI_CHANGE_NONE)
 		return kind;
@@ -216,7 +224,7 @@ static enum uni_change_kind reason_of(struct tally *t, const struct page *p, siz
 		return UNI_CHANGE_HYPERVISOR;
 	if (t->bias != 0 && is_moved(p, i, t->bias))
 		return UNI_CHANGE_MOVED;
-	if (arch != NULL && arch->elf_machine == EM_X86_64 && is_table(p, i))
+	if (is_x86(t) && is_table(p, i))
 		return UNI_CHANGE_TABLE;
 	sym = uni_image_lookup(t->img, svma);
 	typed = sym != NULL && sym->type != STT_NOTYPE;

@@ -325,6 +325,13 @@ static void tracers_places(void **state)
 	memset(b->mem + TRACED, 0x90, sizeof(nop5));
 	is_stale_in(b, 6);
 	assert_int_equal(b->d.changed[UNI_CHANGE_TRACER], 0);
+	/* What tracers of other machines write is not known. */
+	uni_image_destroy(b->img);
+	b->img = NULL;
+	b->f.eh.e_machine = EM_AARCH64;
+	assert_int_equal(uni_image_from_memory("k.elf", &b->f, sizeof(b->f), &b->img, &b->err), 0);
+	assert_int_equal(check(b, 0), 0);
+	assert_in_range(b->d.changed[UNI_CHANGE_TRACER], 3, 5);
 }
 
 /* Linux without symbols: where it calls nothing but a `ret`, it puts a nop. Static calls have a
