@@ -67,9 +67,13 @@ int uni_guest_load_image(
 			return 0;
 		if (is_closed_to_us(g->info.pid))
 			return uni_err_set(err, UNI_EPERM,
-				"%s: the image of process %d cannot be read: permission denied; "
-				"be its user or root, or give the ELF with -e IMAGE",
-				g->spec.text, g->info.pid);
+				"%s: the image of process %d cannot be read: permission denied%s "
+				"give the ELF with -e IMAGE",
+				g->spec.text, g->info.pid,
+				geteuid() == 0
+					? " to root, too, as in a container without "
+					  "CAP_SYS_PTRACE:"
+					: "; be its user or root, or");
 		if (g->info.absent)
 			return uni_err_set(err, UNI_ENOENT, "%s: %s", g->spec.text, g->info.note);
 		return uni_err_set(err, UNI_EUSAGE,
