@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/door.h"
 #include "base/io.h"
 #include "app/quality.h"
 #include "app/symbols.h"
@@ -17,7 +18,7 @@
 #include "format/mirage/mirage.h"
 #include "profile/pile.h"
 
-#define MAX_INPUT ((size_t)4 << 30)
+#define INPUT_MAX ((size_t)4 << 30)
 
 /* Lines were asked for, and there are none to be had. */
 static void note_places(const struct uni_source_args *args, const struct uni_recording *rec)
@@ -336,7 +337,7 @@ static int refuse_folder(
 
 	if (uni_mirage_is_folder(in->folder) ||
 		snprintf(path, sizeof(path), "%s/session.json", in->folder) >= (int)sizeof(path) ||
-		access(path, R_OK) == 0)
+		uni_door_access(path, R_OK) == 0)
 		return 0;
 	return uni_err_set(err, UNI_EFORMAT,
 		"%s is no session that can be read: cannot open session.json: %s", args->path,
@@ -359,7 +360,7 @@ static int choose_importer(const struct uni_source_args *args, struct uni_input 
 
 	s->importer = find_importer(args, in);
 	if (in->part && !is_stream(args, in, s->importer)) {
-		rc = uni_input_rest(in, args->path, MAX_INPUT, err);
+		rc = uni_input_rest(in, args->path, INPUT_MAX, err);
 		s->importer = find_importer(args, in);
 	}
 	if (rc != 0)
@@ -388,7 +389,7 @@ static int read_import(const struct uni_source_args *args, const struct uni_inpu
 		rc = i->read_folder(in->folder, &opts, s->profile, &s->stats, err);
 	else if (in->part)
 		rc = i->read_stream(
-			in->fd, in->data, in->size, MAX_INPUT, &opts, s->profile, &s->stats, err);
+			in->fd, in->data, in->size, INPUT_MAX, &opts, s->profile, &s->stats, err);
 	else
 		rc = i->read(in->data, in->size, &opts, s->profile, &s->stats, err);
 	return rc != 0 && err != NULL && err->code != 0 ? uni_err_prefix(err, "%s", args->path)
@@ -478,8 +479,8 @@ int uni_source_open(struct uni_source_args *args, struct uni_source *s, struct u
 	if (args->symbols != NULL)
 		rc = uni_symbols_load(args->symbols, &search, &args->build.naming, &s->symtab, err);
 	if (rc == 0 && args->in == NULL)
-		rc = args->walked ? uni_input_open_part(args->path, MAX_INPUT, &s->in, err)
-				  : uni_input_open(args->path, MAX_INPUT, &s->in, err);
+		rc = args->walked ? uni_input_open_part(args->path, INPUT_MAX, &s->in, err)
+				  : uni_input_open(args->path, INPUT_MAX, &s->in, err);
 	if (rc == 0 && in->folder != NULL && args->format == NULL &&
 		uni_importer_of_folder(in->folder) == NULL)
 		rc = open_session(args, in, s, err);

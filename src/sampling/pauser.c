@@ -365,7 +365,6 @@ static bool serve_deadline(struct uni_pauser *s, uint64_t now_ns)
 		uni_threads_prepare(s->threads);
 	rc = s->cfg->awake != NULL && !s->cfg->awake(s->cfg->ctx) ? -UNI_EAGAIN
 								  : take_tick(s, false);
-	uni_sched_advance(&s->sched, uni_now_ns());
 	if (rc < 0)
 		return tick_failed(s, rc);
 	s->errors = 0;
@@ -381,10 +380,13 @@ static void run_deadlines(struct uni_pauser *s)
 	bool goes_on = true;
 
 	while (goes_on && wait_until(s, uni_sched_deadline(&s->sched))) {
-		uint64_t begin_ns = uni_now_ns();
+		uint64_t begin_ns = uni_now_ns(), end_ns;
 
 		goes_on = serve_deadline(s, begin_ns);
-		s->stats.busy_ns += uni_now_ns() - begin_ns;
+		end_ns = uni_now_ns();
+		s->stats.busy_ns += end_ns - begin_ns;
+		if (goes_on)
+			uni_sched_advance(&s->sched, end_ns);
 	}
 	/* A busy host may have let us sleep past the last deadlines. */
 	if (goes_on)

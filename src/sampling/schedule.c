@@ -195,10 +195,10 @@ static uint64_t skip_late(struct uni_sched *s, uint64_t now_ns)
 	return n;
 }
 
-/* Half of the slots that were skipped before and behind the sample; what is left of one is kept. */
-static void weigh_sample(struct uni_sched *s, uint64_t before, uint64_t behind)
+/* What is left of a slot is kept. */
+static void weigh_next(struct uni_sched *s, uint64_t skipped)
 {
-	double slots = 1.0 + ((double)before + (double)behind) / 2;
+	double slots = 1.0 + (double)skipped;
 
 	s->mean_weight += (slots - s->mean_weight) / MEAN_OF;
 	slots = uni_min(slots, WEIGHT_MAX * s->mean_weight) + s->carry;
@@ -224,8 +224,8 @@ void uni_sched_advance(struct uni_sched *s, uint64_t now_ns)
 	}
 	s->skipped += n;
 	s->throttled += n;
-	weigh_sample(s, s->last_throttled, n);
 	s->last_throttled = n;
+	weigh_next(s, n);
 }
 
 void uni_sched_napped(struct uni_sched *s, uint64_t until_ns, uint64_t now_ns)

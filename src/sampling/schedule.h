@@ -34,10 +34,11 @@ struct uni_sched {
 	uint64_t late, skipped, throttled;
 	uint64_t last_throttled; /* by the last advance */
 	/*
-	 * Slots that the sample before the last advance stands for: its own, and half of those
-	 * around it that the duty limit skipped. Long pauses are of one kind of work, which would
-	 * get too few samples otherwise. By chance, a busy host makes one pause long. That must not
-	 * make one sample half of a profile: the weight is at most four times the mean of the last.
+	 * Slots that the next sample stands for: its own, and those just before it that the duty
+	 * limit skipped. Long pauses are of one kind of work, which would get too few samples
+	 * otherwise. Slots behind a sample would make it too heavy: its own pause decides how many
+	 * they are. By chance, a busy host makes one pause long. That must not make one sample half
+	 * of a profile: the weight is at most four times the mean of the last.
 	 */
 	uint64_t weight;
 	double mean_weight, carry;
