@@ -339,7 +339,6 @@ struct uni_target {
 	 */
 	uint64_t stop_ns;
 	uint64_t stood_ns; /* see UNI_SNAP_BRIEF */
-	bool sampled;	   /* snap() is for samples: it may wait for a good moment */
 	/*
 	 * Number of known vCPUs beyond nr_vcpus(): no snap() reads or holds them. While there are
 	 * any, code is not patched.

@@ -229,9 +229,6 @@ static int add_observers(scmp_filter_ctx f)
 static int add_stoppers(scmp_filter_ctx f)
 {
 	int r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(sched_setscheduler), 0);
-
-	if (r == 0)
-		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(sched_setaffinity), 0);
 #ifndef UNI_CONFINE_WIDE
 	static const unsigned long stop[] = { PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_GETREGSET,
 		PTRACE_DETACH };

@@ -153,9 +153,8 @@ static void let_go(int tid)
 }
 
 /* Returns the size of the registers, which go into text. */
-static int stop_thread(const struct uni_observe_request *q, struct uni_observe_reply *reply)
+static int stop_thread(int tid, char *text, size_t cap)
 {
-	int tid = q->tid;
 	struct uni_thread_stop *s = find_stop(tid);
 	int n, e;
 
@@ -164,12 +163,8 @@ static int stop_thread(const struct uni_observe_request *q, struct uni_observe_r
 	if (s == NULL || s->held || !is_thread(observed, tid))
 		return -1;
 	s->tid = tid;
-	s->near = q->flags;
-	n = uni_thread_stop_begin(s) == 0
-		    ? uni_thread_stop_regs(s, reply->text, sizeof(reply->text))
-		    : -1;
+	n = uni_thread_stop_begin(s) == 0 ? uni_thread_stop_regs(s, text, cap) : -1;
 	e = errno;
-	reply->at_ns = s->told_ns;
 	if (n < 0 && !s->pending)
 		let_go(tid);
 	errno = e;
@@ -203,7 +198,7 @@ static int do_request(struct uni_observe_request *q, struct uni_observe_reply *r
 	if (q->op == UNI_OBSERVE_MAP)
 		return uni_observe_make_map(&q->map);
 	if (q->op == UNI_OBSERVE_STOP)
-		return stop_thread(q, reply);
+		return stop_thread(q->tid, reply->text, sizeof(reply->text));
 	if (q->op == UNI_OBSERVE_PRIORITY)
 		return set_priority(q->tid, q->flags != 0);
 	if (q->op == UNI_OBSERVE_LET_GO) {

@@ -260,7 +260,7 @@ int uni_observer_map_create(const struct uni_observer_map *map)
 
 int uni_observer_stop(struct uni_thread_stop *s, void *regs, size_t size)
 {
-	struct uni_observe_request q = { .op = UNI_OBSERVE_STOP, .tid = s->tid, .flags = s->near };
+	struct uni_observe_request q = { .op = UNI_OBSERVE_STOP, .tid = s->tid };
 	struct uni_observe_reply reply = { 0 };
 	int n;
 
@@ -270,7 +270,6 @@ int uni_observer_stop(struct uni_thread_stop *s, void *regs, size_t size)
 	} else {
 		n = ask_child(observer_of_thread(s->tid), &q, "", &reply);
 		s->held = n >= 0;
-		s->told_ns = reply.at_ns;
 		s->pending = n < 0 && errno == EAGAIN;
 		if (n >= 0 && regs != NULL)
 			n = (int)take_text(&reply, regs, size);

@@ -97,7 +97,6 @@ struct uni_observe_request {
 
 struct uni_observe_reply {
 	int64_t result; /* or -errno */
-	uint64_t at_ns; /* when a thread was told to stop */
 	struct stat st;
 	char text[8192];
 };

@@ -8,26 +8,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 struct uni_thread_stop {
 	int tid;
 	bool held;    /* stopped by us: must be let go */
 	bool pending; /* told to stop, but has not stopped yet */
 	int signal;   /* a signal that stopped it instead: passed on when it is let go */
-	/*
-	 * 1 + the CPU on which it runs; 0: not known, or no matter. Then it stops where an
-	 * interrupt of that CPU finds it. Otherwise a system call that begins before the CPU hears
-	 * of the stop ends in it, so short calls are found far too often.
-	 */
-	int near;
-	uint64_t told_ns; /* when it was told to stop, uni_now_ns() */
 };
 
-/*
- * Returns 0, or -1 and errno. EAGAIN: not yet, or another thread of ours still lets it go.
- * With `near` it may be left alone, ECANCELED: it has gone to sleep; EBUSY: it waits for its CPU.
- */
+/* Returns 0, or -1 and errno. EAGAIN: not yet, or another thread of ours still lets it go. */
 int uni_thread_stop_begin(struct uni_thread_stop *s);
 /* The registers, in the kernel's layout (NT_PRSTATUS). Returns their size, or -1 and errno. */
 int uni_thread_stop_regs(const struct uni_thread_stop *s, void *regs, size_t cap);

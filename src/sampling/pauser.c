@@ -526,7 +526,6 @@ static int sampler_init(struct uni_pauser *s, struct uni_target *t,
 	struct uni_as_budget budget;
 	int n = t->ops->nr_vcpus(t), rc;
 
-	t->sampled = true;
 	s->caps = t->ops->caps(t);
 	s->nr_vcpus = (uint32_t)uni_min(n, UNI_VCPU_MAX);
 	s->all = uni_vcpuset_first(s->nr_vcpus);

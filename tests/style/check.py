@@ -178,7 +178,6 @@ MAY_BY_PATH = {
     r"src/app/child\.c": "/dev/null; reads the console's file, which the user may name",
     r"src/base/(io|outdir|confine_rules|door|opener|observe|side_begin)\.c":
         "the functions that all others use; confine: to name folders only; side: the program beside this one",
-    r"src/base/stop\.c": "/proc, of the thread that it stops",
     r"src/recording/folder\.c": "opens a session's folder to read; the rest is below its descriptor",
     r"src/backend/stream/line\.c": "the device of a serial line",
     r"src/backend/core/src\.c|src/obj/sysroot\.c|src/app/symbols\.c|src/format/uftrace/reader\.c|src/cli/complete\.c":

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Writing into a process of which one thread cannot stop: it is in vfork(), which no stop ends. */
-#include <errno.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,18 +9,14 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/io.h"
-#include "base/stop.h"
 #include "backend/patch.h"
 #include "backend/proc/proc.h"
 
@@ -204,69 +198,10 @@ static void registers_of_a_thread(void **state)
 	assert_int_equal(uni_thread_stop_regs(&s, &u, sizeof(u)), -1);
 }
 
-/* A child that sleeps, or never does, on one CPU. */
-static pid_t begin_on(int cpu, bool sleeps)
-{
-	pid_t pid = fork();
-	cpu_set_t one;
-
-	if (pid != 0)
-		return pid;
-	CPU_ZERO(&one);
-	CPU_SET((size_t)cpu, &one);
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || sched_setaffinity(0, sizeof(one), &one) != 0)
-		_exit(1);
-	for (volatile unsigned i = 0;; i++) {
-		if (sleeps)
-			(void)pause();
-	}
-}
-
-/* On its CPU, a thread that runs is stopped, and one that sleeps does not hear of it. */
-static void stops_on_its_cpu(void **state)
-{
-	const struct timespec nap = { .tv_nsec = 1000000 };
-	struct uni_thread_stop s = { 0 };
-	cpu_set_t before, after;
-	char path[64], text[64];
-	int cpu = 0, rc;
-
-	(void)state;
-	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
-	while (!CPU_ISSET((size_t)cpu, &before))
-		cpu++;
-	s = (struct uni_thread_stop){ .tid = begin_on(cpu, false), .near = cpu + 1 };
-	/* Other programs may have that CPU for long. */
-	while ((rc = uni_thread_stop_begin(&s)) != 0 && (errno == EBUSY || errno == EAGAIN))
-		(void)nanosleep(&nap, NULL);
-	assert_int_equal(rc, 0);
-	assert_true(s.held && s.told_ns != 0);
-	assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
-	assert_memory_equal(&before, &after, sizeof(before));
-	uni_thread_stop_end(&s);
-	(void)kill(s.tid, SIGKILL);
-	assert_int_equal(waitpid(s.tid, NULL, 0), s.tid);
-
-	s = (struct uni_thread_stop){ .tid = begin_on(cpu, true), .near = cpu + 1 };
-	(void)snprintf(path, sizeof(path), "/proc/%d/syscall", s.tid);
-	do
-		(void)nanosleep(&nap, NULL);
-	while (uni_read_small(path, text, sizeof(text)) <= 0 || text[0] == 'r');
-	errno = 0;
-	assert_int_equal(uni_thread_stop_begin(&s), -1);
-	assert_int_equal(errno, ECANCELED);
-	assert_true(!s.held && !s.pending);
-	assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
-	assert_memory_equal(&before, &after, sizeof(before));
-	(void)kill(s.tid, SIGKILL);
-	assert_int_equal(waitpid(s.tid, NULL, 0), s.tid);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(registers_of_a_thread),
-		cmocka_unit_test(stops_on_its_cpu),
 		cmocka_unit_test(again_until_it_stops),
 		cmocka_unit_test(given_up),
 	};

@@ -19,8 +19,7 @@
 #include "backend/vmm/proc.h"
 #include "backend/vmm/scan.h"
 
-#define USER_SPACE  (1ull << 47)
-#define LARGE_SHARE 0.1 /* of CPU time in the kernel */
+#define USER_SPACE (1ull << 47)
 
 static const char keys[] = "pid via";
 
@@ -178,25 +177,14 @@ static int proc_choose(const struct uni_target_info *info, const struct uni_host
 
 extern const struct uni_target_ops uni_target_proc;
 
-/*
- * Uses the kernel's samples if they are permitted, else stops threads. It also stops them if much
- * of the time is in the kernel, and samples of that are not permitted.
- */
+/* Uses the kernel's samples if they are permitted, else stops threads. */
 static int choose_way(struct uni_proc *p, const char *via, struct uni_err *err)
 {
 	struct uni_err why = { 0 };
 	int rc = -UNI_ENOTSUP;
-	double share;
 
 	if (via == NULL || strcmp(via, "perf") == 0)
 		rc = uni_proc_perf_works(p->pid, &p->kernel, &why);
-	share = via == NULL && rc == 0 && !p->kernel ? uni_proc_kernel_share(p->pid) : 0;
-	if (share >= LARGE_SHARE)
-		rc = uni_err_set(&why, UNI_EPERM,
-			"the kernel has %.0f %% of its CPU time, and perf events show no callers "
-			"of "
-			"that without root, CAP_PERFMON or kernel.perf_event_paranoid of 1 at most",
-			share * 100);
 	if (rc != 0 && via != NULL && strcmp(via, "perf") == 0)
 		return uni_err_set(err, (enum uni_errcode)why.code, "%.400s", why.msg);
 	p->streaming = rc == 0;
@@ -285,7 +273,6 @@ static int proc_snap(struct uni_target *base, const struct uni_vcpuset *set, str
 	unsigned flags)
 {
 	struct uni_proc *p = proc_target(base);
-	bool alone = base->sampled && uni_vcpuset_count(set) == 1;
 	int rc = 0, ended = 0, asked = 0;
 
 	base->stop_ns = 0;
@@ -294,9 +281,7 @@ static int proc_snap(struct uni_target *base, const struct uni_vcpuset *set, str
 	for (int i = 0; i < p->nr_threads && rc == 0; i++) {
 		if (!uni_vcpuset_has(set, (uint32_t)i))
 			continue;
-		rc = uni_proc_stop(p, &p->thread[i], alone, &ret[i]);
-		if (alone && p->thread[i].stop.held)
-			base->stop_ns = p->thread[i].stop.told_ns;
+		rc = uni_proc_stop(p, &p->thread[i], &ret[i]);
 		asked++;
 		ended += rc == 0 && ret[i].state == UNI_VCPU_OFFLINE;
 	}

@@ -50,14 +50,11 @@ int uni_proc_list(int pid, int *tid_ret, int cap);
  * have ended. */
 int uni_proc_living(int pid);
 bool uni_proc_is_kernel(int pid);
-/* Its part of the CPU time since the process began; 0 also if that is hardly any. */
-double uni_proc_kernel_share(int pid);
 /*
  * Reads registers. A running thread is stopped for that, and stays so until uni_proc_let_go().
- * near: it may take a moment. A thread that runs is stopped by its CPU (base/stop.h); -UNI_EAGAIN
- * if it waits for one. Returns 0, -UNI_EAGAIN or -UNI_EPERM.
+ * Returns 0, -UNI_EAGAIN or -UNI_EPERM.
  */
-int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, bool near, struct uni_regs *ret);
+int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, struct uni_regs *ret);
 void uni_proc_let_go(struct uni_proc_thread *t);
 /* Has a signal stopped the process? */
 bool uni_proc_is_stopped(int pid);

@@ -20,9 +20,6 @@
 #include "base/text.h"
 #include "backend/proc/proc.h"
 
-#define LEAST_TICKS 5 /* in the kernel, that tell anything */
-#define TRIES	    3
-
 static int by_number(const void *a, const void *b)
 {
 	return *(const int *)a - *(const int *)b;
@@ -53,40 +50,17 @@ int uni_proc_list(int pid, int *tid_ret, int cap)
 	return nr;
 }
 
-/*
- * Reads the file stat of a thread, or (tid 0) of the process. Returns its field 3 and what follows,
- * behind the name. NULL: it is gone.
- */
-static const char *read_stat(int pid, int tid, char *text, size_t cap)
-{
-	char path[64];
-	const char *end;
-
-	(void)snprintf(
-		path, sizeof(path), tid != 0 ? "/proc/%d/task/%d/stat" : "/proc/%d/stat", pid, tid);
-	if (uni_read_small(path, text, cap) <= 0)
-		return NULL;
-	end = strrchr(text, ')'); /* a name may have any characters */
-	return end != NULL && end[1] == ' ' ? end + 2 : NULL;
-}
-
-/* A number of it; 0: none. */
-static uint64_t stat_field(const char *stat, int field)
-{
-	for (int i = 3; i < field && stat != NULL; i++) {
-		stat = strchr(stat, ' ');
-		stat = stat != NULL ? stat + 1 : NULL;
-	}
-	return stat != NULL ? strtoull(stat, NULL, 10) : 0;
-}
-
-/* R, S, D, T, t, Z, X; 0: it is gone. */
+/* The letter of /proc/PID/task/TID/stat: R, S, D, T, t, Z, X; 0: it is gone. */
 static char state_of(int pid, int tid)
 {
-	char text[512];
-	const char *stat = read_stat(pid, tid, text, sizeof(text));
+	char path[64], text[512];
+	const char *end;
 
-	return stat != NULL ? *stat : '\0';
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	if (uni_read_small(path, text, sizeof(text)) <= 0)
+		return 0;
+	end = strrchr(text, ')'); /* a name may have any characters */
+	return end != NULL && end[1] == ' ' ? end[2] : '\0';
 }
 
 int uni_proc_living(int pid)
@@ -106,19 +80,18 @@ int uni_proc_living(int pid)
 
 bool uni_proc_is_kernel(int pid)
 {
-	const uint64_t kthread = 0x00200000; /* PF_KTHREAD */
-	char text[512];
+	const unsigned long kthread = 0x00200000; /* PF_KTHREAD */
+	const int flags = 7;			  /* fields behind the name */
+	char path[48], text[512];
+	const char *at;
 
-	return (stat_field(read_stat(pid, 0, text, sizeof(text)), 9) & kthread) != 0;
-}
-
-double uni_proc_kernel_share(int pid)
-{
-	char text[512];
-	const char *stat = read_stat(pid, 0, text, sizeof(text));
-	uint64_t user = stat_field(stat, 14), kernel = stat_field(stat, 15);
-
-	return kernel >= LEAST_TICKS ? (double)kernel / (double)(user + kernel) : 0;
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (uni_read_small(path, text, sizeof(text)) <= 0)
+		return false;
+	at = strrchr(text, ')');
+	for (int i = 0; i < flags && at != NULL; i++)
+		at = strchr(at + 1, ' ');
+	return at != NULL && (strtoul(at, NULL, 10) & kthread) != 0;
 }
 
 /* "NR ARGS SP PC"; "-1 SP PC" if it sleeps for another reason; or "running". */
@@ -194,16 +167,13 @@ int uni_proc_tracer(const struct uni_proc *p)
 
 /*
  * An earlier attempt may have told a thread to stop, without waiting for it; then it is still being
- * let go. regs: NULL, or room for its registers. It was left alone, -UNI_ENOENT: it has gone to
- * sleep; -UNI_EBUSY: it waits for its CPU.
+ * let go. regs: NULL, or room for its registers.
  */
 static int stop_thread(struct uni_thread_stop *s, struct user_regs_struct *regs)
 {
 	for (int i = 0; uni_observer_stop(s, regs, regs != NULL ? sizeof(*regs) : 0) != 0; i++) {
 		int tracer;
 
-		if (errno == ECANCELED || errno == EBUSY)
-			return errno == EBUSY ? -UNI_EBUSY : -UNI_ENOENT;
 		if (errno == ESRCH || errno == EAGAIN)
 			return -UNI_EAGAIN;
 		tracer = tracer_of(s->tid);
@@ -221,13 +191,9 @@ void uni_proc_let_go(struct uni_proc_thread *t)
 		uni_observer_let_go(&t->stop);
 }
 
-/* near: a thread that runs is stopped on its CPU; see stop_thread(). */
-static int look_at_thread(
-	struct uni_proc *p, struct uni_proc_thread *t, bool near, struct uni_regs *ret)
+int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, struct uni_regs *ret)
 {
-	char text[512];
-	const char *stat = read_stat(p->pid, t->stop.tid, text, sizeof(text));
-	char state = stat != NULL ? *stat : '\0';
+	char state = state_of(p->pid, t->stop.tid);
 	struct user_regs_struct regs;
 	struct uni_regs idle;
 	long call = 0;
@@ -235,7 +201,6 @@ static int look_at_thread(
 	bool sleeps = state == 'S' || state == 'D' || state == 'T' || state == 't';
 	int rc;
 
-	t->stop.near = near && state == 'R' ? (int)stat_field(stat, 39) + 1 : 0;
 	memset(ret, 0, sizeof(*ret));
 	ret->state = UNI_VCPU_OFFLINE;
 	if (state == '\0' || state == 'Z' || state == 'X')
@@ -262,25 +227,10 @@ static int look_at_thread(
 	return rc;
 }
 
-int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, bool near, struct uni_regs *ret)
-{
-	int rc = -UNI_ENOENT;
-
-	for (int i = 0; near && i < TRIES && (rc == -UNI_ENOENT || rc == -UNI_EBUSY); i++)
-		rc = look_at_thread(p, t, true, ret);
-	if (rc == -UNI_ENOENT)
-		rc = look_at_thread(p, t, false, ret);
-	/* Code from which it was taken is no sample of where it runs. */
-	return rc == -UNI_EBUSY ? -UNI_EAGAIN : rc;
-}
-
 int uni_proc_seize(struct uni_proc *p, struct uni_proc_thread *t)
 {
 	char state = state_of(p->pid, t->stop.tid);
-	int rc;
-
-	t->stop.near = 0;
-	rc = state == '\0' || state == 'Z' || state == 'X' ? 0 : stop_thread(&t->stop, NULL);
+	int rc = state == '\0' || state == 'Z' || state == 'X' ? 0 : stop_thread(&t->stop, NULL);
 
 	/* The thread may have ended meanwhile. */
 	if (rc != 0 && state_of(p->pid, t->stop.tid) == '\0')

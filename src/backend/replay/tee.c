@@ -103,7 +103,6 @@ static int tee_snap(
 
 	flush_snapshot(p);
 	p->inner->stop_ns = 0;
-	p->inner->sampled = t->sampled;
 	rc = p->inner->ops->snap(p->inner, set, ret, flags);
 	t->stop_ns = p->inner->stop_ns;
 	if (rc != 0)
