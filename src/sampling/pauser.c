@@ -20,10 +20,6 @@
 #define GIVE_UP_TICKS 20u
 #define RELEASE_TRIES 3
 
-#define RETAKE_COST 4u /* ticks without a retake that make up for one */
-#define RETAKES_MAX 16u
-#define WALKS	    512u /* ticks, before a slab is tried again */
-
 /* Brings the counters that live elsewhere into the statistics. */
 static void sum_up(struct uni_pauser *s, uint64_t now_ns)
 {
@@ -133,27 +129,6 @@ static void unwind_now(struct uni_pauser *s, const struct uni_regs *regs, struct
 	uni_unwind_unskid(s->cfg->unwinder, s->as, regs, c);
 }
 
-/* Where most chains leave what a slab holds (an image that switches stacks), a walk in the first
- * pause is shorter than a second pause. */
-static bool uses_slab(const struct uni_pauser *s)
-{
-	return s->slab != NULL && s->walks == 0;
-}
-
-/* A tick's chains were taken by a slab, or not; some may have been taken again. */
-static void note_slab(struct uni_pauser *s, bool again)
-{
-	if (s->walks != 0) {
-		s->walks--;
-		return;
-	}
-	s->retakes = again ? s->retakes + RETAKE_COST : s->retakes - uni_min(s->retakes, 1u);
-	if (s->retakes > RETAKES_MAX) {
-		s->retakes = RETAKES_MAX;
-		s->walks = WALKS;
-	}
-}
-
 /*
  * Chains of the vCPUs in the set that have registers, or what finish_chains() needs for them. The
  * memory must be read while the guest is held.
@@ -177,7 +152,7 @@ static void capture_chains(
 			c->unknown += purpose == CHAINS;
 			continue;
 		}
-		if (uses_slab(s) && purpose == CHAINS)
+		if (s->slab != NULL && purpose == CHAINS)
 			uni_slab_take(s->slab, v, regs);
 		else
 			unwind_now(s, regs, &c->chain[v]);
@@ -200,7 +175,7 @@ static bool finish_chains(
 
 	*again_ret = (struct uni_vcpuset){ 0 };
 
-	for (uint32_t v = 0; uses_slab(s) && v < s->nr_vcpus; v++) {
+	for (uint32_t v = 0; s->slab != NULL && v < s->nr_vcpus; v++) {
 		if (!uni_vcpuset_has(set, v) || !uni_vcpuset_has(&c->have, v))
 			continue;
 		if (uni_slab_unwind(s->slab, v, &c->regs[v], &c->chain[v])) {
@@ -284,7 +259,7 @@ static int hold_once(struct uni_pauser *s, const struct uni_vcpuset *set, enum p
 }
 
 /* If the guest cannot be held again, the shorter chain stays, and where the vCPU was. */
-static void retake(struct uni_pauser *s, const struct uni_vcpuset *again)
+static void retake_chains(struct uni_pauser *s, const struct uni_vcpuset *again)
 {
 	uint8_t state[UNI_VCPU_MAX];
 
@@ -305,10 +280,8 @@ static int snap_held(struct uni_pauser *s, const struct uni_vcpuset *set, bool o
 	struct uni_vcpuset again;
 	bool any = rc == 0 && !only_watches && finish_chains(s, set, &again);
 
-	if (rc == 0 && !only_watches && s->slab != NULL)
-		note_slab(s, any);
 	if (any && s->resume == 0)
-		retake(s, &again);
+		retake_chains(s, &again);
 	return rc;
 }
 
@@ -529,7 +502,6 @@ static int sampler_init(struct uni_pauser *s, struct uni_target *t,
 	s->caps = t->ops->caps(t);
 	s->nr_vcpus = (uint32_t)uni_min(n, UNI_VCPU_MAX);
 	s->all = uni_vcpuset_first(s->nr_vcpus);
-	s->retakes = RETAKES_MAX; /* the first one tells */
 	s->cap = capture_create(s->nr_vcpus);
 	if (s->cap == NULL)
 		return uni_err_nomem(err);

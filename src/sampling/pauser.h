@@ -34,9 +34,8 @@ struct uni_pauser {
 	uint32_t nr_vcpus;
 	struct uni_vcpuset all;
 	struct uni_as *as;
-	struct uni_ran *ran;	 /* NULL: not known */
-	struct uni_slab *slab;	 /* NULL: chains are followed while the guest is held */
-	uint32_t retakes, walks; /* see uses_slab() */
+	struct uni_ran *ran;   /* NULL: not known */
+	struct uni_slab *slab; /* NULL: chains are followed while the guest is held */
 	struct uni_watcher *watcher;
 	struct uni_threads *threads; /* NULL: of vCPUs only */
 	struct uni_thread_ids *ids;  /* NULL: threads are not known */

@@ -195,7 +195,7 @@ static uint64_t skip_late(struct uni_sched *s, uint64_t now_ns)
 	return n;
 }
 
-/* What is left of a slot is kept. */
+/* A part of a slot that is left is kept. */
 static void weigh_next(struct uni_sched *s, uint64_t skipped)
 {
 	double slots = 1.0 + (double)skipped;

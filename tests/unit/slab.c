@@ -202,7 +202,9 @@ struct fixture {
 	struct uni_slab *slab;
 	struct uni_regs regs;
 	struct uni_chain chain;
-	unsigned nr, short_chains, deep; /* samples */
+	unsigned nr, short_chains, deep, off; /* samples */
+	bool only_once;			      /* it cannot be held again for the same sample */
+	unsigned taken;
 };
 
 static void open_fixture(struct fixture *x, unsigned most)
@@ -307,6 +309,12 @@ static int fake_snap(
 	struct fixture *x = (struct fixture *)t;
 
 	x->f.snaps++;
+	if (x->only_once && x->taken == x->nr + 1) {
+		/* So a target leaves them that cannot. */
+		*ret = (struct uni_regs){ .state = UNI_VCPU_OFFLINE };
+		return -UNI_EAGAIN;
+	}
+	x->taken = x->nr + 1;
 	x->f.held = true;
 	frames(x, STACK, depth(x), 128);
 	*ret = x->regs;
@@ -325,32 +333,51 @@ static void on_sample(void *ctx, const struct uni_sample *s)
 
 	x->short_chains += s->nr != depth(x) || s->stop != UNI_STOP_ROOT;
 	x->deep += s->nr == DEEP;
+	x->off += s->state == UNI_VCPU_OFFLINE;
 	x->nr++;
+}
+
+static void run_sampler(struct fixture *x, bool only_once)
+{
+	const struct uni_sampler_cfg cfg = { .frequency = 500,
+		.duration_ns = 2 * UNI_NSEC_PER_SEC,
+		.max_duty = 0.1,
+		.pause_ns = UINT64_MAX,
+		.unwinder = &x->u,
+		.on_sample = on_sample,
+		.ctx = x };
+	struct uni_record_stats stats;
+	enum uni_sampler_end end;
+
+	open_fixture(x, 32);
+	x->f.t.arch = &uni_arch_x86_64;
+	x->only_once = only_once;
+	assert_int_equal(uni_sampler_run(&x->f.t, &cfg, &stats, &end, NULL), 0);
+	assert_true(x->nr > 2 * RARELY);
+	assert_true(x->f.snaps > x->nr);
+	assert_int_equal(x->f.while_running, 0);
+	assert_int_equal(x->off, 0);
+	uni_record_stats_deinit(&stats);
 }
 
 /* A sampler holds the vCPU once more, so that no chain is short. */
 static void taken_again(void **state)
 {
 	static struct fixture x;
-	const struct uni_sampler_cfg cfg = { .frequency = 500,
-		.duration_ns = 2 * UNI_NSEC_PER_SEC,
-		.max_duty = 0.1,
-		.pause_ns = UINT64_MAX,
-		.unwinder = &x.u,
-		.on_sample = on_sample,
-		.ctx = &x };
-	struct uni_record_stats stats;
-	enum uni_sampler_end end;
 
-	open_fixture(&x, 32);
-	x.f.t.arch = &uni_arch_x86_64;
-	assert_int_equal(uni_sampler_run(&x.f.t, &cfg, &stats, &end, NULL), 0);
-	assert_true(x.nr > 2 * RARELY);
+	run_sampler(&x, false);
 	assert_int_equal(x.short_chains, 0);
 	assert_true(x.deep >= 2);
-	assert_true(x.f.snaps > x.nr);
-	assert_int_equal(x.f.while_running, 0);
-	uni_record_stats_deinit(&stats);
+	close_fixture(&x);
+}
+
+/* If it cannot, the chain stays short, and the vCPU is where it was. */
+static void not_taken_again(void **state)
+{
+	static struct fixture x;
+
+	run_sampler(&x, true);
+	assert_true(x.short_chains >= 1);
 	close_fixture(&x);
 }
 
@@ -392,6 +419,7 @@ int main(void)
 		cmocka_unit_test(chains_of_the_past),
 		cmocka_unit_test(slabs_that_are_too_small),
 		cmocka_unit_test(taken_again),
+		cmocka_unit_test(not_taken_again),
 		cmocka_unit_test(without_registers),
 		cmocka_unit_test(of_no_use),
 	};

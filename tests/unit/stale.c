@@ -325,7 +325,7 @@ static void tracers_places(void **state)
 	memset(b->mem + TRACED, 0x90, sizeof(nop5));
 	is_stale_in(b, 6);
 	assert_int_equal(b->d.changed[UNI_CHANGE_TRACER], 0);
-	/* What tracers of other machines write is not known. */
+	/* The code that tracers of other machines write is not known. */
 	uni_image_destroy(b->img);
 	b->img = NULL;
 	b->f.eh.e_machine = EM_AARCH64;
