@@ -363,7 +363,8 @@ void uni_call_source_note(const struct uni_call_source *s)
 
 		note_count(s->path, st->lost, "events were lost");
 		note_count(s->path, st->returns, "calls whose beginning is not in the trace");
-		note_count(s->path, st->cut, "calls that were not seen to return (csv leaves them out)");
+		note_count(s->path, st->cut,
+			"calls that were not seen to return (csv leaves them out)");
 		note_count(s->path, st->damaged, "bytes of the trace make no sense");
 		uni_call_rules_note(&s->rules);
 	}
