@@ -549,6 +549,11 @@ static void kinds(void **state)
 	assert_int_equal(x86(0xfe75), UNI_BRANCH_JUMP);
 	assert_int_equal(x86(0xe0ff3e), UNI_BRANCH_INDIRECT);
 	assert_int_equal(x86(0x9066), UNI_BRANCH_PAD);
+	assert_int_equal(x86(0xa4f3), UNI_BRANCH_JUMP);	  /* rep movsb */
+	assert_int_equal(x86(0xab48f3), UNI_BRANCH_JUMP); /* rep stosq */
+	assert_int_equal(x86(0xaef2), UNI_BRANCH_JUMP);	  /* repne scasb */
+	assert_int_equal(x86(0xaa), UNI_BRANCH_NONE);
+	assert_int_equal(x86(0xa8f3), UNI_BRANCH_NONE);
 	assert_int_equal(x86(0x441f0f), UNI_BRANCH_PAD);
 	for (size_t i = 0; i < uni_array_len(pointer); i++)
 		assert_int_equal(a64(pointer[i]), UNI_BRANCH_INDIRECT);

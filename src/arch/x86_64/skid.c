@@ -78,15 +78,28 @@ static enum uni_branch of_one_byte(const uint8_t *code, size_t n, uint64_t at, u
 	return writes_top(code, n) ? UNI_BRANCH_TOP : UNI_BRANCH_NONE;
 }
 
+/* A string instruction that a prefix repeats: each turn but the first comes from itself. */
+static bool repeats(const uint8_t *prefix, size_t nr, uint8_t op)
+{
+	bool is_string = (op & 0xfc) == 0x6c || (op & 0xfc) == 0xa4 || (op >= 0xaa && op <= 0xaf);
+
+	return is_string && nr != 0 &&
+	       (memchr(prefix, 0xf2, nr) != NULL || memchr(prefix, 0xf3, nr) != NULL);
+}
+
 enum uni_branch uni_x86_64_branch(const uint8_t *code, size_t n, uint64_t at, uint64_t *target_ret)
 {
 	size_t prefixes = uni_x86_64_prefixes(code, n);
 
+	if (n == prefixes)
+		return UNI_BRANCH_NONE;
+	if (repeats(code, prefixes, code[prefixes])) {
+		*target_ret = at;
+		return UNI_BRANCH_JUMP;
+	}
 	code += prefixes;
 	n -= prefixes;
 	at += prefixes;
-	if (n == 0)
-		return UNI_BRANCH_NONE;
 	if (code[0] == 0x0f)
 		return of_two_bytes(code, n, at, target_ret);
 	if (code[0] == 0xff)
