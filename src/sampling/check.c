@@ -137,8 +137,10 @@ static bool is_traced(const struct page *p, size_t at)
 static bool is_jump_or_nop(const uint8_t *a, const uint8_t *b)
 {
 	static const uint8_t nop2[] = { 0x66, 0x90 };
+	static const uint8_t jump0[] = { 0xe9, 0, 0, 0, 0 }; /* to what is behind it */
 
-	return (memcmp(a, nop2, sizeof(nop2)) == 0 && b[0] == 0xeb) ||
+	return (memcmp(a, jump0, sizeof(jump0)) == 0 && b[0] == 0xe9) ||
+	       (memcmp(a, nop2, sizeof(nop2)) == 0 && b[0] == 0xeb) ||
 	       (memcmp(a, nop5, sizeof(nop5)) == 0 && b[0] == 0xe9);
 }
 

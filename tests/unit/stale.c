@@ -104,6 +104,7 @@ static void fill_loaded(uint8_t *p)
 	put_call(p + EMPTY + 5, (int32_t)(2 * FUNC - 10));
 	put_call(p + EMPTY + 10, (int32_t)(3 * FUNC - 15));
 	memcpy(p + EMPTY + 15, nop5, sizeof(nop5));
+	memcpy(p + EMPTY + 20, "\xe9\0\0\0", 5); /* a jump to the next instruction */
 	p[8 * FUNC] = 0xc3;
 	memcpy(p + (size_t)10 * FUNC, "\xe9....\x0f\xb9\xcc", 8);
 	p[9 * FUNC] = 0x55;
@@ -350,6 +351,8 @@ static void linux_without_symbols(void **state)
 		{ EMPTY + 10, { 0xe8, 0x11, 0x11, 0x11, 0x11 }, UNI_CHANGE_KEY },
 		{ EMPTY + 10, { 0x90, 0x90, 0x90, 0x90, 0x90 }, UNI_CHANGE_NONE },
 		{ EMPTY + 15, { 0xe9, 0x1f, 0x44, 0x00, 0x00 }, UNI_CHANGE_KEY },
+		{ EMPTY + 20, { 0xe9, 0xe7, 0x6c, 0x42, 0xff }, UNI_CHANGE_KEY },
+		{ EMPTY + 20, { 0x90, 0xe7, 0x6c, 0x42, 0xff }, UNI_CHANGE_NONE },
 	};
 	struct bench *b = *state;
 
