@@ -79,7 +79,7 @@ static enum uni_branch of_one_byte(const uint8_t *code, size_t n, uint64_t at, u
 }
 
 /* A string instruction that a prefix repeats: each turn but the first comes from itself. */
-static bool repeats(const uint8_t *prefix, size_t nr, uint8_t op)
+static bool is_repeated(const uint8_t *prefix, size_t nr, uint8_t op)
 {
 	bool is_string = (op & 0xfc) == 0x6c || (op & 0xfc) == 0xa4 || (op >= 0xaa && op <= 0xaf);
 
@@ -93,7 +93,7 @@ enum uni_branch uni_x86_64_branch(const uint8_t *code, size_t n, uint64_t at, ui
 
 	if (n == prefixes)
 		return UNI_BRANCH_NONE;
-	if (repeats(code, prefixes, code[prefixes])) {
+	if (is_repeated(code, prefixes, code[prefixes])) {
 		*target_ret = at;
 		return UNI_BRANCH_JUMP;
 	}
