@@ -261,7 +261,7 @@ static int hold_once(struct uni_pauser *s, const struct uni_vcpuset *set, enum p
 /* If the guest cannot be held again, the shorter chain stays, and where the vCPU was. */
 static void retake_chains(struct uni_pauser *s, const struct uni_vcpuset *again)
 {
-	uint8_t state[UNI_VCPU_MAX];
+	uint8_t state[UNI_VCPU_MAX] = { 0 };
 
 	for (uint32_t v = 0; v < s->nr_vcpus; v++)
 		state[v] = s->cap->regs[v].state;

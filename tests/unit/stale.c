@@ -85,6 +85,7 @@ static void put_call(uint8_t *at, int32_t rel)
 }
 
 static const uint8_t nop5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+static const uint8_t jump0[] = { 0xe9, 0, 0, 0, 0 }; /* to the next instruction */
 
 static void fill_loaded(uint8_t *p)
 {
@@ -104,7 +105,7 @@ static void fill_loaded(uint8_t *p)
 	put_call(p + EMPTY + 5, (int32_t)(2 * FUNC - 10));
 	put_call(p + EMPTY + 10, (int32_t)(3 * FUNC - 15));
 	memcpy(p + EMPTY + 15, nop5, sizeof(nop5));
-	memcpy(p + EMPTY + 20, "\xe9\0\0\0", 5); /* a jump to the next instruction */
+	memcpy(p + EMPTY + 20, jump0, sizeof(jump0));
 	p[8 * FUNC] = 0xc3;
 	memcpy(p + (size_t)10 * FUNC, "\xe9....\x0f\xb9\xcc", 8);
 	p[9 * FUNC] = 0x55;
