@@ -101,7 +101,7 @@ int uni_variable_find(const struct uni_image *img, struct uni_debug *d, const ch
 		return find_type(d, path, ret->svma, &type)
 			       ? take_type(&type, path, ret, err)
 			       : take_number(path, size, false, ret, err);
-	if (path[len] == '.' && len < sizeof(name)) {
+	if (len < sizeof(name) && path[len] == '.') {
 		memcpy(name, path, len);
 		name[len] = '\0';
 		if (uni_image_find(img, name, &ret->svma, &size) == 0)
