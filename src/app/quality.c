@@ -206,10 +206,21 @@ bool uni_quality_stands_still(
 	       st->state[UNI_VCPU_HALTED] == st->weight;
 }
 
+#define UNSURE_SHARE 10.0 /* in %: fewer bend no profile by much */
+
+/* Fewer of the chosen samples were taken, if some stand for several. */
+static uint64_t taken_of(const struct uni_record_stats *st, uint64_t nr)
+{
+	if (nr == 0 || st->samples == 0 || st->samples >= st->weight)
+		return nr;
+	return uni_max(
+		(uint64_t)((double)nr * (double)st->samples / (double)st->weight), UINT64_C(1));
+}
+
 enum uni_doubt uni_quality_doubt(char ret[UNI_QUALITY_METHOD], const char *image,
 	const struct uni_record_stats *st, const struct uni_sample_filter *shown)
 {
-	uint64_t nr = uni_quality_count(st, shown);
+	uint64_t nr = taken_of(st, uni_quality_count(st, shown));
 
 	if (is_elsewhere(ret, image, st))
 		return UNI_DOUBT_NO_PROFILE;
@@ -220,15 +231,21 @@ enum uni_doubt uni_quality_doubt(char ret[UNI_QUALITY_METHOD], const char *image
 			st->weight);
 		return UNI_DOUBT_NO_PROFILE;
 	}
-	if (st->samples != 0 && st->samples < st->weight)
-		nr = (uint64_t)((double)nr * (double)st->samples / (double)st->weight);
-	if (nr >= UNI_QUALITY_ENOUGH || uni_quality_count(st, shown) == 0)
+	if (nr != 0 && nr < UNI_QUALITY_ENOUGH) {
+		(void)snprintf(ret, UNI_QUALITY_METHOD,
+			"only %" PRIu64 " sample%s to tell shares from: too few; record for "
+			"longer, or with a higher --frequency",
+			nr, uni_plural(nr));
+		return UNI_DOUBT_TOO_FEW;
+	}
+	if (uni_quality_share(st->unsure, st->weight) <= UNSURE_SHARE)
 		return UNI_DOUBT_NONE;
 	(void)snprintf(ret, UNI_QUALITY_METHOD,
-		"only %" PRIu64 " sample%s to tell shares from: too few; record for longer, or "
-		"with a higher --frequency",
-		nr, uni_plural(nr));
-	return UNI_DOUBT_TOO_FEW;
+		"%.0f %% of the samples may be of the caller or of the callee: QEMU stops only "
+		"where "
+		"a block of code begins. Do not compare such functions with each other",
+		uni_quality_share(st->unsure, st->weight));
+	return UNI_DOUBT_UNSURE;
 }
 
 static bool is_process(const struct uni_target_info *info)
@@ -457,6 +474,7 @@ static void put_doubts(struct uni_sink *out, const struct uni_recorded_guest *g,
 	static const char *const word[] = {
 		[UNI_DOUBT_NO_PROFILE] = "NO PROFILE",
 		[UNI_DOUBT_TOO_FEW] = "TOO FEW",
+		[UNI_DOUBT_UNSURE] = "UNSURE",
 	};
 	char text[UNI_QUALITY_METHOD];
 	enum uni_doubt doubt = uni_quality_doubt(text, uni_quality_image(g->meta), g->shown, shown);

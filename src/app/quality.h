@@ -32,6 +32,8 @@ enum uni_doubt {
 	/* All of them, or all but a few, are not of the image; or no vCPU ran. */
 	UNI_DOUBT_NO_PROFILE,
 	UNI_DOUBT_TOO_FEW,
+	/* Under TCG: many may be of another function than the one that they are given to. */
+	UNI_DOUBT_UNSURE,
 };
 /* Are the samples shown a profile of the image? If not, says in one line what they are. */
 enum uni_doubt uni_quality_doubt(char ret[UNI_QUALITY_METHOD], const char *image,

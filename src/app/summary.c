@@ -169,13 +169,16 @@ void uni_summary_doubts(const struct uni_recording *rec, const struct uni_sample
 	for (uint32_t i = 0; i < uni_recording_nr_guests(rec); i++) {
 		const struct uni_recorded_guest g = uni_recording_guest(rec, i);
 		char text[UNI_QUALITY_METHOD], name[UNI_GUEST_NAME_MAX] = "";
+		enum uni_doubt doubt;
 
-		if (!uni_only_passes(shown->guest, i) || uni_quality_exits_only(g.meta) ||
-			uni_quality_doubt(text, uni_quality_image(g.meta), g.shown, shown) !=
-				UNI_DOUBT_NO_PROFILE)
+		if (!uni_only_passes(shown->guest, i) || uni_quality_exits_only(g.meta))
+			continue;
+		doubt = uni_quality_doubt(text, uni_quality_image(g.meta), g.shown, shown);
+		if (doubt != UNI_DOUBT_NO_PROFILE && doubt != UNI_DOUBT_UNSURE)
 			continue;
 		if (uni_recording_nr_guests(rec) > 1)
 			uni_recording_guest_name(rec, i, name);
-		uni_note("%s%sNO PROFILE: %s", name, name[0] != '\0' ? ": " : "", text);
+		uni_note("%s%s%s: %s", name, name[0] != '\0' ? ": " : "",
+			doubt == UNI_DOUBT_UNSURE ? "UNSURE" : "NO PROFILE", text);
 	}
 }

@@ -27,16 +27,16 @@ def columns(b, T, go, same, ok):
 
 def told(b, T, craft, frames, text, same, ok):
     """A warning that nobody may overlook is above every view; menus are in order; cells of the heat map hold samples."""
-    guest = {"name": "shop", "samples": 100, "weight": 100, "complete": 0.0, "lost": 0, "skipped": 144, "duration_ns": 3000000000, "pause_ns": {"nr": 0}, "vcpus": []}
+    guest = {"name": "shop", "samples": 100, "weight": 200, "complete": 0.0, "lost": 0, "skipped": 144, "duration_ns": 3000000000, "pause_ns": {"nr": 0}, "vcpus": []}
     data = {"s.parent": [0], "s.frame": [0], "s.time": [10000000] * 300, "s.node": [1] * 300, "s.guest": [0] * 300,
             "s.vcpu": [(11, 3, 1)[i % 3] for i in range(300)], "s.weight": [1] * 300, "s.thread": [0] * 300, "s.state": [0] * 300, "s.pause": [0] * 300}
     head = {"guests": [{"name": "shop", "vcpus": 12, "threads": []}], "samples": {"begin": "1000000000", "unit": "samples", "frames": frames("work")}}
     for name, g in (("poor", guest), ("fair", {**guest, "complete": 1.0, "skipped": 2})):
         craft(name, {**head, "recording": {"closed": True, "frequency_hz": 100, "guests": [g]}}, data)
-    quality = "samples    2 in 1.0 s\nTOO FEW    only 2 samples to tell shares from\nchains     all\n"
+    quality = "samples    2 in 1.0 s\nTOO FEW    only 2 samples to tell shares from\nUNSURE     half of them\nchains     all\n"
     craft("few", {**head, "quality": quality, "recording": {"closed": True, "frequency_hz": 100, "guests": [{**guest, "complete": 1.0, "skipped": 2}]}}, data)
     b.open(f"file://{T}/few.html#v=flame")
-    same(text(b, ".doubtful span"), "only 2 samples to tell shares from", "looks: that samples are too few is told above the flame graph")
+    same(text(b, ".doubtful span"), "only 2 samples to tell shares from; half of them", "looks: that samples are too few is told above the flame graph")
     b.open(f"file://{T}/poor.html#v=flame")
     strip = text(b, ".doubtful span")
     ok("100 % of the call chains do not reach" in strip and "59.0 % of the samples were skipped" in strip, "looks: bad quality is told above the flame graph", strip)

@@ -77,8 +77,19 @@ static void few_samples_are_few(void **state)
 	st.state[UNI_VCPU_RUNNING] = 200;
 	assert_int_equal(uni_quality_doubt(why, "a.elf", &st, &shown), UNI_DOUBT_TOO_FEW);
 	assert_non_null(strstr(why, "only 20 samples"));
+	st.samples = 1;
+	st.state[UNI_VCPU_RUNNING] = 2;
+	assert_int_equal(uni_quality_doubt(why, "a.elf", &st, &shown), UNI_DOUBT_TOO_FEW);
+	assert_non_null(strstr(why, "only 1 sample to"));
+	st.state[UNI_VCPU_RUNNING] = 200;
 	st.samples = 30;
 	assert_int_equal(uni_quality_doubt(why, "a.elf", &st, &shown), UNI_DOUBT_NONE);
+	/* By weight, as shares are. */
+	st.unsure = 20;
+	assert_int_equal(uni_quality_doubt(why, "a.elf", &st, &shown), UNI_DOUBT_NONE);
+	st.unsure = 50;
+	assert_int_equal(uni_quality_doubt(why, "a.elf", &st, &shown), UNI_DOUBT_UNSURE);
+	assert_non_null(strstr(why, "25 % of the samples may be of the caller or of the callee"));
 }
 
 int main(void)

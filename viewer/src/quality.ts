@@ -11,7 +11,8 @@ const shares: [string, string][] = [['guest', '#e8954a'], ['kvm', '#79aee0'], ['
 export function doubtful(head: Head): string {
     const r = head.recording, several = (r?.guests.length ?? 0) > 1;
     const of = (g: RecordedGuest): string[] => {
-        const asked = g.weight + g.skipped + g.lost, out: string[] = [];
+        // The weights hold skipped ones, too.
+        const asked = (g.skipped > 0 ? g.samples : g.weight) + g.skipped + g.lost, out: string[] = [];
 
         if (asked === 0) return out;
         if (g.complete !== undefined && g.weight > 0 && g.complete < 0.95) out.push(`${percent(1 - g.complete, 1)} of the call chains do not reach their outermost caller`);
@@ -22,7 +23,7 @@ export function doubtful(head: Head): string {
     };
     // A recording that has just begun has few samples.
     const recording = !!document.documentElement.dataset.recording;
-    const told = [...(head.quality ?? '').matchAll(/^(NO PROFILE|TOO FEW) +(.*)$/gm)].filter((m) => m[1] !== 'TOO FEW' || !recording).map((m) => m[2]!);
+    const told = [...(head.quality ?? '').matchAll(/^(NO PROFILE|TOO FEW|UNSURE) +(.*)$/gm)].filter((m) => m[1] !== 'TOO FEW' || !recording).map((m) => m[2]!);
     const all = [...told, ...(r?.guests ?? []).flatMap(of)], calls = head.calls;
 
     if (calls && calls.lost > 0) all.push(`${count(calls.lost)} events of the trace were lost`);
@@ -53,7 +54,7 @@ export class Quality implements View {
                 this.tile('samples', count(g.weight), `in ${time(g.duration_ns)} at ${count(r!.frequency_hz)} Hz`, g.weight === 0),
                 g.complete !== undefined && this.tile('whole call chains', percent(g.complete, 1), 'reach their outermost caller', g.complete < 0.95),
                 !r!.part && this.tile('lost', count(g.lost), 'made, and not kept', g.lost > 0),
-                !r!.part && this.tile('skipped', count(g.skipped), 'too late, or to spare the guest', g.skipped > g.weight / 50),
+                !r!.part && this.tile('skipped', count(g.skipped), 'too late, or to spare the guest', g.skipped > g.samples / 50),
                 g.pause_ns.nr > 0 ? this.tile('pause per sample', time(g.pause_ns.p50), `median; p99 ${time(g.pause_ns.p99)}, longest ${time(g.pause_ns.max)}`, g.pause_ns.sum > g.duration_ns / 20)
                     : this.tile('pause per sample', 'none', 'the guest was never stopped', false)),
             ...(g.vcpus ?? []).map((v, i) => h('div', { class: 'stacked' }, h('span', { class: 'who', text: 'vCPU ' + i }), h('div', { class: 'track' }, h('div', { class: 'segments', style: { width: '100%' } },
