@@ -34,17 +34,16 @@ static struct {
 /* Reports on stderr how much --hide leaves out. */
 static int hide_functions(struct uni_source *s, struct uni_err *err)
 {
-	double all = uni_profile_total(s->profile), left_out;
+	double all = uni_profile_total(s->profile);
 	struct uni_profile *rest;
 
-	if (uni_profile_hide(
-		    s->profile, o.page.hide.items.v, o.page.hide.items.nr, &rest, &left_out) != 0)
+	if (uni_profile_hide(s->profile, o.page.hide.items.v, o.page.hide.items.nr, &rest) != 0)
 		return uni_err_nomem(err);
 	uni_profile_destroy(s->profile);
 	s->profile = rest;
 	uni_note("%.2f %% of the %s is left out, the self time of the hidden functions: "
 		 "shares are of the rest",
-		all > 0 ? 100 * left_out / all : 0.0,
+		all > 0 ? 100 * uni_profile_hidden(rest) / all : 0.0,
 		strcmp(uni_profile_unit(rest), "ns") == 0 ? "time" : uni_profile_unit(rest));
 	return 0;
 }

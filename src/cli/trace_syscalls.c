@@ -186,7 +186,8 @@ static int put_counts(const char *session, struct uni_sink *out, struct uni_err 
 	rc = uni_syscalls_put_counts(session, &o.a, out, err);
 	if (rc == 0 && !o.a.quiet)
 		uni_note("exact counts: no arguments, results and times. Those need a guest with "
-			 "our tracer, Unikraft's tracepoints, or Nanos' own listing");
+			 "our tracer, Unikraft's tracepoints, or Nanos' own listing. "
+			 "`trace syscalls --stops` shows arguments of a running Nanos");
 	return rc;
 }
 

@@ -25,10 +25,10 @@ int uni_profile_join(const struct uni_profile *p, const uint32_t *same, struct u
 
 /*
  * Without the self values of functions whose names match one of the globs. Their callees stay, and
- * totals are those of the rest. *left_out_ret: the sum of both columns that was left out.
+ * totals are those of the rest. uni_profile_hidden() of it tells how much was left out.
  * hide.c.
  */
-int uni_profile_hide(const struct uni_profile *p, const char *const *glob, size_t nr,
-	struct uni_profile **ret, double *left_out_ret);
+int uni_profile_hide(
+	const struct uni_profile *p, const char *const *glob, size_t nr, struct uni_profile **ret);
 
 #endif

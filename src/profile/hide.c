@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "profile/profile_priv.h"
 
 struct hide {
 	const struct uni_profile *p;
@@ -55,8 +56,8 @@ static int add_node(struct hide *h, uint32_t node)
 	return uni_profile_add(h->to, h->path.v, h->path.nr, n->self, self2);
 }
 
-int uni_profile_hide(const struct uni_profile *p, const char *const *glob, size_t nr,
-	struct uni_profile **ret, double *left_out_ret)
+int uni_profile_hide(
+	const struct uni_profile *p, const char *const *glob, size_t nr, struct uni_profile **ret)
 {
 	_cleanup_free_ bool *hidden = calloc(uni_profile_nr_frames(p) + 1, sizeof(*hidden));
 	struct hide h = { .p = p, .hidden = hidden };
@@ -75,7 +76,12 @@ int uni_profile_hide(const struct uni_profile *p, const char *const *glob, size_
 		uni_profile_destroy(h.to);
 		return rc;
 	}
+	h.to->hidden = h.left_out;
 	*ret = h.to;
-	*left_out_ret = h.left_out;
 	return 0;
+}
+
+double uni_profile_hidden(const struct uni_profile *p)
+{
+	return p->hidden;
 }

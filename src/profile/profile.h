@@ -110,6 +110,8 @@ bool uni_profile_has_second(const struct uni_profile *p);
 double uni_profile_self2(const struct uni_profile *p, uint32_t node);
 double uni_profile_total2(const struct uni_profile *p, uint32_t node);
 double uni_profile_total(const struct uni_profile *p);
+/* The sum of both columns that uni_profile_hide() left out. */
+double uni_profile_hidden(const struct uni_profile *p);
 /* Frames from the root to the node, the root itself not counted; O(depth). */
 size_t uni_profile_depth(const struct uni_profile *p, uint32_t node);
 

@@ -29,6 +29,7 @@ struct uni_profile {
 	UNI_VEC(uint32_t) last_frames; /* the stack added last and its nodes */
 	UNI_VEC(uint32_t) last_nodes;
 	UNI_VEC(struct uni_profile_entry) log;
+	double hidden; /* left out of both columns */
 	uint32_t unit; /* string */
 	bool has_second, finished;
 	bool logs, log_failed;

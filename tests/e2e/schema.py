@@ -131,6 +131,8 @@ def documents():
     yield "session", "the clock of one CPU is not known", without_clock("t.uniscope", "u.uniscope")
     for args in ["s.uniscope"], ["old"], ["--diff", "two"], ["--all-time", "s.uniscope"]:
         yield "profile", " ".join(args), output("report", "--json", *args)
+    assert [output("report", "--json", *top, "--hide", "a", "old")["hidden"] for top in ((), ("--top", "2"))] == [3000, 3000]
+    yield "profile", "--hide", output("report", "--json", "--hide", "a", "old")
     yield "view", "root", output("report", "--json", "--top", "2", "s.uniscope")
     below = output("report", "--json", "--top", "1", "old")["children"][0]["handle"]
     yield "view", "under", output("report", "--json", "--top", "2", "--under", below, "old")

@@ -173,6 +173,8 @@ static int put_view(struct viewer *v, const struct uni_profile *whole,
 	uni_json_kv(str, j, "unit", uni_profile_unit(whole));
 	uni_record_part_json(j, v->view->part);
 	uni_json_value(j, "total", uni_profile_total(whole));
+	if (uni_profile_hidden(whole) != 0.0)
+		uni_json_value(j, "hidden", uni_profile_hidden(whole));
 	uni_json_kv(str, j, "focus", v->view->focus);
 	put_handle(v, node);
 	uni_json_value(j, "here", uni_profile_node(v->p, node)->total);

@@ -147,6 +147,8 @@ static int put_document(struct writer *w, const struct uni_view *v, const struct
 	uni_json_value(j, "total", uni_profile_total(w->p));
 	if (uni_profile_has_second(w->p))
 		uni_json_value(j, "total2", uni_profile_total2(w->p, UNI_NODE_ROOT));
+	if (uni_profile_hidden(w->p) != 0.0)
+		uni_json_value(j, "hidden", uni_profile_hidden(w->p));
 	if (v->samples != NULL && !uni_recording_meta(v->samples)->aggregate)
 		uni_json_recording(j, v->samples, v->filter);
 	else if (v->samples != NULL)
