@@ -259,6 +259,27 @@ static void busy_hosts_are_no_limit(void **state)
 	uni_gmem_destroy(m);
 }
 
+/* Its clock is asked at each sixteenth read. */
+static void cpu_time_is_a_limit(void **state)
+{
+	static const struct uni_as_budget cpu = { 1 << 20, 100, .cpu_ns = 1 };
+	static const struct uni_gmem_region ram = { .size = 0x11000 };
+	static uint8_t bytes[0x11000];
+	struct uni_gmem *m;
+	struct uni_as *as;
+	uint64_t v, at = 0;
+
+	assert_int_equal(
+		uni_gmem_create(&array_ops, bytes, UNI_GMEM_VIRTUAL, &ram, 1, &m, NULL), 0);
+	assert_int_equal(uni_as_create(m, &cpu, &as, NULL), 0);
+	while (at < ram.size && uni_as_read_u64(as, uni_gva_of(at), &v) == 0)
+		at += 0x1000;
+	assert_int_equal(at, 0xf000);
+	assert_int_equal(uni_as_read_u64(as, uni_gva_of(at), &v), -UNI_EBUDGET);
+	uni_as_destroy(as);
+	uni_gmem_destroy(m);
+}
+
 static void gone_is_passed_on(void **state)
 {
 	struct space s;
@@ -372,6 +393,7 @@ int main(void)
 		cmocka_unit_test(a_window_is_the_copy),
 		cmocka_unit_test(budgets_hold),
 		cmocka_unit_test(busy_hosts_are_no_limit),
+		cmocka_unit_test(cpu_time_is_a_limit),
 		cmocka_unit_test(gone_is_passed_on),
 		cmocka_unit_test(exact_ends_without_paging),
 		cmocka_unit_test(the_space_does_not_wrap),
