@@ -28,7 +28,7 @@ static void locate(struct uni_gmem *m, struct uni_image *img, uint64_t cr3)
 	struct uni_regs regs = { .state = UNI_VCPU_RUNNING, .sp = 0x1000, .sp_valid = true };
 	struct uni_located list[UNI_IMAGES_MAX] = { { .image = img } };
 	struct uni_locate_args args = {
-		.gmem = m, .arch = &uni_arch_x86_64, .regs = &regs, .nr_regs = 1, .time_ns = 2000000
+		.gmem = m, .arch = &uni_arch_x86_64, .regs = &regs, .nr_regs = 1, .time_ns = 500000
 	};
 	bool found[UNI_IMAGES_MAX];
 	size_t nr = img != NULL ? 1 : 0;
