@@ -49,9 +49,15 @@ static inline void lab_copy(void *dst, const void *src, size_t size)
 	__asm__ volatile("rep movsb" : "+D"(dst), "+S"(src), "+c"(size) : : "memory");
 }
 
+/* By words: a KVM that emulates takes half a microsecond for each turn. */
 static inline void lab_fill(void *dst, int c, size_t size)
 {
-	__asm__ volatile("rep stosb" : "+D"(dst), "+c"(size) : "a"(c) : "memory");
+	uint64_t word = (uint8_t)c * 0x0101010101010101ULL;
+	size_t words = size / sizeof(word);
+
+	__asm__ volatile("rep stosq" : "+D"(dst), "+c"(words) : "a"(word) : "memory");
+	size %= sizeof(word);
+	__asm__ volatile("rep stosb" : "+D"(dst), "+c"(size) : "a"(word) : "memory");
 }
 
 #endif
