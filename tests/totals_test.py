@@ -150,15 +150,16 @@ class Totals(unittest.TestCase):
             info = pathlib.Path(build, "meson-info")
             info.mkdir()
             (info / "intro-targets.json").write_text(json.dumps(
-                [{"id": n, "filename": ["%s/%s" % (build, n)], "build_by_default": n in ("tool", "graph")}
-                 for n in ("tool", "test-a", "guest", "graph")]))
+                [{"id": n, "filename": ["%s/%s" % (build, n)], "build_by_default": n in ("tool", "graph", "speed"),
+                  "defined_in": "/x/%s/meson.build" % ("bench" if n == "speed" else "tests")}
+                 for n in ("tool", "test-a", "guest", "graph", "speed")]))
             (info / "intro-tests.json").write_text(json.dumps(
                 [{"name": n, "suite": ["uniscope:" + s for s in suites], "depends": [n] + more}
                  for n, suites, more in (("test-a", ["unit"], []), ("guest", ["e2e", "all"], ["graph"]))]))
             pathlib.Path(build, "compile_commands.json").write_text('[{"output": "a.o"}, {"output": "b.o"}]')
             for suites, want in (([], "tool\ntest-a\n"), (["unit"], "test-a\n"), (["fuzz", "all"], "guest\ngraph\n"),
-                                 (["-unit"], "tool\nguest\ngraph\n"), (["-unit", "-e2e"], "tool\n"),
-                                 (["-unit", "-e2e", "all"], "tool\nguest\ngraph\n"), (["unit", "objects"], "test-a\na.o\nb.o\n")):
+                                 (["-unit"], "tool\nguest\ngraph\nspeed\n"), (["-unit", "-e2e"], "tool\nspeed\n"),
+                                 (["-unit", "-e2e", "all"], "tool\nguest\ngraph\nspeed\n"), (["unit", "objects"], "test-a\na.o\nb.o\n")):
                 out = io.StringIO()
                 self.assertEqual(totals.main(["targets", build, *suites], out), 0)
                 self.assertEqual(out.getvalue(), want)
