@@ -52,7 +52,12 @@ class Lane(unittest.TestCase):
 
     def test_time_of_checks(self):
         test = lane("import time\nprint('ok 1 - x', flush=True)\ntime.sleep(1.2)\nprint('not ok 2 - y\\n# why')")
-        said = [re.sub("[0-9]+[.][0-9]+", "N", line) for line in test.communicate(timeout=120)[0].splitlines()]
+        out = test.communicate(timeout=120)[0]
+        # On a busy host, the first one may take as long: then it has a time, too.
+        self.assertTrue(all(float(t) >= 1 for t in re.findall("took ([0-9.]+) s", out)), out)
+        said = re.sub("[0-9]+[.][0-9]+", "N", out).splitlines()
+        if said[1] == "# took N s":
+            del said[1]
         self.assertEqual(said, ["ok 1 - x", "not ok 2 - y", "# took N s", "# why", "# cpu N s"])
 
     def test_session_is_as_nice(self):

@@ -92,7 +92,7 @@ by_block() { # VARIANT FUNCTION
 	wait_for 60 shows_function || return 1
 	# At a high rate a busy host stops the guest again before it has run, and then the next block
 	# is seen too often.
-	for seconds in 4 8 24 100; do
+	for seconds in 3 8 24 100; do
 		timeout $((seconds + 60)) "$U" record "$target" -q -e "$elf" -F 29 -d $seconds -o "$T/s.uniscope" --overwrite &&
 			python3 "$SRC/tests/e2e/ask.py" number "$T/s.uniscope" samples 80 && break
 		retry "fewer than 80 samples in $seconds s"

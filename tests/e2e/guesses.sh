@@ -12,7 +12,7 @@ s=$T/s.uniscope
 
 # Until there are enough samples to tell.
 records() { # OPTIONS...
-	for seconds in 2 5 12 30 80; do
+	for seconds in 1 3 12 30 80; do
 		timeout 140 "$U" record "$target" -q -F 499 -d $seconds -o "$s" --overwrite "$@" || return 1
 		[ "$("$U" export --no-inline -f folded "$s" | awk '{n += $NF} END {print n + 0}')" -ge 100 ] && return 0
 		retry "fewer than 100 samples in $seconds s"

@@ -45,8 +45,8 @@ moved() { # ACCEL VARIANT
 	boot "$1" "$elf" "" --qmp "$T/q" || return 1
 	deep_chain "$target" || return 1
 	# Between two descents it is in app_main itself.
-	for seconds in 1 3 8 20 80; do # a busy host steals many samples
-		"$U" record "$target" -q -d $seconds -o "$T/s.uniscope" --overwrite -e "$elf" &&
+	for seconds in 0.4 2 8 20 80; do # a busy host steals many samples
+		"$U" record "$target" -q -F 299 -d $seconds -o "$T/s.uniscope" --overwrite -e "$elf" &&
 			"$U" export --no-inline -f folded "$T/s.uniscope" -o "$T/folded" || return 1
 		[ "$(awk '{ n += $NF } END { print n + 0 }' "$T/folded")" -ge 50 ] && break
 		retry "fewer than 50 samples of the guest in $seconds s"
@@ -79,7 +79,7 @@ stopped() {
 	for via in sync stop procmem; do
 		deep_chain "$target,via=$via" -e "$elf" || return 1
 	done
-	"$U" record "$target" -q --method pause -d 1 -o "$T/s.uniscope" --overwrite -e "$elf"
+	"$U" record "$target" -q --method pause -d 0.3 -o "$T/s.uniscope" --overwrite -e "$elf"
 }
 
 moves_each_time() { # TCG

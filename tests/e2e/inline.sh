@@ -13,7 +13,7 @@ s=$T/s.uniscope
 # For as long as it takes until there are enough samples; the check that follows tells what they are.
 records() { # IMAGE
 	cp "$BUILD/lab/$1.elf" "$T/app.elf" && boot "$accel" "$T/app.elf" '' || return 1
-	for seconds in 2 6 20 60; do # a busy host leaves few samples
+	for seconds in 1 3 20 60; do # a busy host leaves few samples
 		timeout 180 "$U" record "$target" -q -F 499 -d $seconds -e "$T/app.elf" -o "$s" \
 			--overwrite || return 1
 		python3 "$here/ask.py" number "$s" samples 400 && break

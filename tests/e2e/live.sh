@@ -294,7 +294,7 @@ elf=$BUILD/lab/trace/trace-shares-gcc-fp.elf
 [ -e "$elf" ] || elf=$(image chains)
 # The browser and the server need their turns more than the guest, which rests most of the time.
 ahead='nice -n 19'
-if boot "$accel" "$elf" 'ms=200000 tick=1000 rest=20'; then
+if boot "$accel" "$elf" 'ms=200000 tick=100 rest=5 unit=20'; then
 	check "$accel: a guest is served" start_server "$target" -e "$elf" -F 199 -o "$T/live.uniscope" --filter 'burn_*' --filter recurse
 	curl -m 600 -sN "${base}events" >"$T/events" &
 	watcher=$!

@@ -36,7 +36,7 @@ begin_app() { # APP-VARIANT
 books() { # APP-VARIANT WAY; no WAY: the one that uniscope chooses
 	begin_app "$1"
 	# A busy host leaves few samples: then it is asked again of more.
-	for seconds in 2 5 12 40; do
+	for seconds in 1 3 12 40; do
 		kill -CONT "$pid"
 		timeout 90 "$U" record "proc:pid=$pid${2:+,via=$2}" -q -F 499 -d $seconds --watch lab_truth \
 			-o "$T/s.uniscope" --overwrite || return 1
@@ -69,7 +69,7 @@ P
 # perf events copy one stack. Frames by what is read of others afterwards are marked, and no such chain is complete.
 one_stack() { # APP-VARIANT
 	begin_app "$1"
-	for seconds in 2 5 12 40; do
+	for seconds in 1 3 12 40; do
 		timeout 90 "$U" record "proc:pid=$pid,via=perf" -q -F 499 -d $seconds -o "$T/s.uniscope" --overwrite &&
 			"$U" export --no-inline "$T/s.uniscope" -f folded -o "$T/p.folded" && "$U" export --no-inline "$T/s.uniscope" -f json -o "$T/s.json" ||
 			return 1
@@ -203,7 +203,7 @@ while True:
 	pid=$!
 	stacks_until __vdso_clock_gettime || return 1
 	grep -A1 '__vdso_clock_gettime' "$T/stacks" | tail -1 | grep clock_gettime || return 1
-	"$U" record "proc:pid=$pid" -q -d 1 -F 499 -o "$T/s.uniscope" --overwrite &&
+	"$U" record "proc:pid=$pid" -q -d 0.4 -F 499 -o "$T/s.uniscope" --overwrite &&
 		"$U" report "$T/s.uniscope" -n 0 >"$T/report" && grep __vdso_clock_gettime "$T/report" && ! grep ' 0x7f' "$T/report"
 }
 
@@ -262,7 +262,7 @@ sorter() {
 
 # The callback below the C library's qsort below ours: two images, both moved.
 sorts() { # WAY
-	for seconds in 1.5 5 12 40; do # a busy host gives it few turns
+	for seconds in 0.7 3 12 40; do # a busy host gives it few turns
 		timeout 90 "$U" record "proc:pid=$pid,via=$1" -q -F 499 -d $seconds -o "$T/p.uniscope" --overwrite &&
 			"$U" export --no-inline "$T/p.uniscope" -f folded -o "$T/p.folded" || return 1
 		[ "$(grep -v '\[idle\]\|poll\|wait' "$T/p.folded" | awk '{ n += $NF } END { print n + 0 }')" -lt 100 ] || break

@@ -27,7 +27,7 @@ no_qemu() {
 }
 
 runs() { # ACCEL
-	timeout 60 "$U" run --accel "$1" -d 1 "$demo" >"$T/out" 2>&1 || {
+	timeout 60 "$U" run --accel "$1" -d 0.5 "$demo" >"$T/out" 2>&1 || {
 		cat "$T/out"
 		return 1
 	}
@@ -177,7 +177,7 @@ namespaced() {
 }
 
 threads() { # all of them, so the guest is stopped
-	"$U" run -q --threads -d 1 --accel "$1" -o t.uniscope "$BUILD/lab/$2.elf" >"$T/out" 2>&1 || {
+	"$U" run -q --threads -d 0.5 --accel "$1" -o t.uniscope "$BUILD/lab/$2.elf" >"$T/out" 2>&1 || {
 		cat "$T/out"
 		return 1
 	}

@@ -82,7 +82,7 @@ kvm_refuses() {
 		esac
 	END
 	chmod +x k.sh
-	timeout 120 "$U" run -q -d 1 --qemu ./k.sh -o tcg.uniscope ends.elf >"$T/out" 2>&1
+	timeout 120 "$U" run -q -d 0.3 --qemu ./k.sh -o tcg.uniscope ends.elf >"$T/out" 2>&1
 	refused $? "$T/out" 0 'initialize kvm.*; trying once more without KVM' || return 1
 	rm -r tcg.uniscope
 	timeout 120 "$U" run -q -d 1 --qemu ./k.sh --accel kvm -o no.uniscope ends.elf >"$T/out" 2>&1
@@ -116,7 +116,7 @@ falls_back() {
 		exec qemu-system-x86_64 "\$@"
 	END
 	chmod +x q.sh
-	timeout 120 "$U" run -d 1 --accel tcg --qemu ./q.sh -o q35.uniscope ends.elf >"$T/out" 2>&1 || {
+	timeout 120 "$U" run -d 0.3 --accel tcg --qemu ./q.sh -o q35.uniscope ends.elf >"$T/out" 2>&1 || {
 		cat "$T/out"
 		return 1
 	}
@@ -196,7 +196,7 @@ refuses() { # STATUS WORDS OPTION...
 }
 
 sampled_32() {
-	timeout 120 "$U" run -q -d 2 --accel tcg -o m.uniscope ends-32.elf >"$T/out" 2>&1 || { cat "$T/out"; return 1; }
+	timeout 120 "$U" run -q -F 199 -d 0.6 --accel tcg -o m.uniscope ends-32.elf >"$T/out" 2>&1 || { cat "$T/out"; return 1; }
 	"$U" report m.uniscope | tee "$T/report" | grep -Eq ' (9[0-9]|100)\.[0-9]+%  spin$' || { cat "$T/report"; return 1; }
 	rm -r m.uniscope
 }
@@ -345,12 +345,12 @@ only_firmware() { # ACCEL
 	target=kvm:pid=$guest
 	[ "$1" = kvm ] || target=gdb:unix=g
 	rm -rf fw.uniscope
-	"$U" record -q -d 1 --method pause -o fw.uniscope -e ends.elf $target >"$T/out" 2>&1 || {
+	"$U" record -q -d 0.3 --method pause -o fw.uniscope -e ends.elf $target >"$T/out" 2>&1 || {
 		cat "$T/out"
 		return 1
 	}
-	"$U" top --batch -i 1 --count 1 --method pause -e ends.elf $target >"$T/top" 2>&1 &&
-		"$U" top --batch --json -i 1 --count 1 --method pause -e ends.elf $target >"$T/top.json" 2>&1
+	"$U" top --batch -i 0.3 --count 1 --method pause -e ends.elf $target >"$T/top" 2>&1 &&
+		"$U" top --batch --json -i 0.3 --count 1 --method pause -e ends.elf $target >"$T/top.json" 2>&1
 	end_guest
 	cat "$T/out" "$T/top"
 	grep -q '^NO PROFILE: none of .* the image: .*its firmware' "$T/top" &&

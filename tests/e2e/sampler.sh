@@ -80,7 +80,7 @@ capable() {
 		"$T/nobody/app.elf" </dev/null >"$T/boot" 2>&1 &
 	guest=$!
 	wait_for 60 grep -q '^lab: running' "$T/nobody/serial" || return 1
-	$nobody "$T/uniscope" record "kvm:pid=$guest,via=bpf" -F 997 -d 1 -q \
+	$nobody "$T/uniscope" record "kvm:pid=$guest,via=bpf" -F 997 -d 0.3 -q \
 		-o "$T/nobody/s.uniscope" && "$T/uniscope" report --force "$T/nobody/s.uniscope" >"$T/report" &&
 		grep 'pauses  *none' "$T/report" && grep -q burn_a "$T/report" || return 1
 	$nobody "$T/uniscope" doctor "kvm:pid=$guest" >"$T/out" &&
@@ -110,13 +110,13 @@ capable() {
 no_events() {
 	boot kvm "$(image shares)" '' || return 1
 	strace -f -o "$T/strace" -e trace=perf_event_open -e inject=perf_event_open:error=EACCES "$U" record "$target" \
-		-q -d 1 -o "$T/e.uniscope" --overwrite >"$T/out" 2>&1 || { cat "$T/out"; return 1; }
+		-q -d 0.3 -o "$T/e.uniscope" --overwrite >"$T/out" 2>&1 || { cat "$T/out"; return 1; }
 	"$U" report "$T/e.uniscope" | grep 'stopped for each sample .*perf events are not permitted'
 }
 
 # There, threads have other numbers than those that the host's kernel takes.
 namespaced() {
-	unshare -p -f -m --mount-proc timeout 120 "$U" run -d 2 --exits --append loop=1 -o "$T/ns.uniscope" "$(image shares)" >"$T/log" 2>&1 || {
+	unshare -p -f -m --mount-proc timeout 120 "$U" run -d 0.5 --exits --append loop=1 -o "$T/ns.uniscope" "$(image shares)" >"$T/log" 2>&1 || {
 		cat "$T/log"
 		return 1
 	}
@@ -132,7 +132,7 @@ assert guest["method"] == "bpf" and guest["complete"] == 1 and s["total"] > 0 an
 exec 3>&1
 for cc in $(compiler_of bpf); do
 	[ -e "$BUILD/lab/shares-$cc-fp.elf" ] || continue
-	[ -n "${UNISCOPE_ALL-}" ] || break # by default truth_bpf judges the same at 599 Hz
+	[ -n "${UNISCOPE_ALL-}" ] || break # by default truth_bpf judges the same at 997 Hz
 	check "shares-$cc at 997 Hz" truth shares-$cc-fp 997
 	check "shares-$cc at 10,000 Hz" truth shares-$cc-fp 10000
 done

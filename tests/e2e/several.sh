@@ -51,7 +51,7 @@ sys.exit(not eval(sys.argv[2]))' "$T/s.uniscope" "$1" && return 0
 }
 
 kept_apart() {
-	record "kvm:pid=$one" "kvm:pid=$two" -d 2 || {
+	record "kvm:pid=$one" "kvm:pid=$two" -d 1.5 || {
 		cat "$T/log"
 		return 1
 	}
@@ -134,7 +134,7 @@ one_ends() {
 }
 
 one_is_not_there() {
-	record "kvm:pid=$one" no-such-guest "kvm:pid=$one" -d 2
+	record "kvm:pid=$one" no-such-guest "kvm:pid=$one" -d 1
 	status=$?
 	[ $status = 1 ] && grep -q 'no-such-guest: left out: no guest named' "$T/log" &&
 		grep -q "kvm:pid=$one: left out: the same guest" "$T/log" &&

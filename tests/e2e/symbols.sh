@@ -29,7 +29,7 @@ functions() { # REPORT-OPTIONS...: the table of functions
 }
 
 records() { # OPTIONS...
-	timeout 60 "$U" record "$target" -q -F 199 -d 1 -o "$s" --overwrite "$@"
+	timeout 60 "$U" record "$target" -q -F 299 -d 0.6 -o "$s" --overwrite "$@"
 }
 
 nameless() {
@@ -53,7 +53,7 @@ with_table() { # the image is found on the command line of no VMM here: frame po
 }
 
 run_with_table() {
-	(cd "$T" && timeout 60 "$U" run -q --accel tcg -d 1 -e "$T/nm" -o run.uniscope "$stripped" &&
+	(cd "$T" && timeout 60 "$U" run -q --accel tcg -d 0.5 -e "$T/nm" -o run.uniscope "$stripped" &&
 		"$U" report -n 0 run.uniscope | grep ' lab_entry')
 }
 

@@ -83,23 +83,24 @@ END
 
 for accel in ${accels##* }; do # keys, below, go to a TCG guest
 	boot "$accel" "$(image shares)" '' || exit 1
-	(timeout 120 "$U" top --no-inline "$target" -e "$elf" --json --count 0 -F 199 --rows 0 >"$T/pipe" 2>"$T/err"
+	(timeout 120 "$U" top --no-inline "$target" -e "$elf" --json --count 0 -F 499 -i 0.5 --rows 0 >"$T/pipe" 2>"$T/err"
 		echo $? >"$T/st") &
 	t=$!
 	check "$accel: shares are right" shares "$T/pipe"
 	wait $t
 	check "$accel: a reader that has enough is no failure" ends_well "$T/st"
 	check "$accel: ... and nothing to talk about" test ! -s "$T/err"
-	timeout 60 "$U" top "$target" -e "$elf" --batch --count 2 --function app_main >"$T/text" 2>&1
+	timeout 60 "$U" top "$target" -e "$elf" --batch --count 2 -i 0.5 --function app_main >"$T/text" 2>&1
 	check "$accel: text has the functions and the calls" \
 		sh -c "grep -q ' burn_a$' '$T/text' && grep -q '^calls of app_main$' '$T/text'"
 	check "$accel: text is plain" plain "$T/text"
 	check "$accel: two snapshots" test "$(grep -c snapshot "$T/text")" = 2
+	in_all check "$accel: Enter shows the code of a function" timeout 600 \
+		python3 "$SRC/tests/e2e/top_screen.py" code_live "$U" "$target" "$elf"
+	boot "$accel" "$(image idle)" '' || exit 1 # rests while the test waits
 	timeout 60 "$U" top "$target" -e "$elf" --batch -d 1.5 >"$T/text" 2>&1
 	check "$accel: it ends after its time" test $? = 0 -a "$(grep -c snapshot "$T/text")" -ge 1 -a \
 		"$(grep -c snapshot "$T/text")" -le 2
-	in_all check "$accel: Enter shows the code of a function" timeout 600 \
-		python3 "$SRC/tests/e2e/top_screen.py" code_live "$U" "$target" "$elf"
 	# Behind a "&" the shell has it ignore SIGINT.
 	rm -f "$T/text"
 	env --default-signal=INT "$U" top "$target" -e "$elf" --batch --count 0 -i 0.5 >"$T/text" 2>"$T/err" &
@@ -110,7 +111,6 @@ for accel in ${accels##* }; do # keys, below, go to a TCG guest
 	check "$accel: Ctrl-C ends it well" test $? = 0 -a ! -s "$T/err" -a -s "$T/text"
 	check "$accel: the guest runs on" beats
 	check "$accel: a VMM that a signal has stopped is named, while it lasts" held
-	boot "$accel" "$(image idle)" '' || exit 1 # rests while the test waits
 	rm -f "$T/json"
 	(timeout 120 "$U" top --no-inline "$target" -e "$elf" --json --count 0 -i 5 >"$T/json" 2>"$T/err"
 		echo $? >"$T/st") &
@@ -134,7 +134,7 @@ if [ "$accels" != tcg ]; then
 	first=$guest
 	guest=
 	boot kvm "$(image shares)" '' || exit 1
-	timeout 120 "$U" top --no-inline "kvm:pid=$first" "$target" --json --count 1 -i 2 --idle --rows 0 >"$T/json" \
+	timeout 120 "$U" top --no-inline "kvm:pid=$first" "$target" --json --count 1 -i 1 --idle --rows 0 >"$T/json" \
 		2>"$T/err"
 	check "two guests" python3 - "$T/json" <<'END'
 import json, sys

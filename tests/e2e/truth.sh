@@ -24,7 +24,7 @@ T=$(mktemp -d)
 n=0
 want=${TRUTH_SAMPLES:-2200} least= hz=499 first=6
 # A way that stops nobody may look more often.
-[ "$HOW" = bpf ] && hz=599 first=5
+[ "$HOW" = bpf ] && hz=997 first=3
 # A foreign architecture takes longer to get there: fewer, and wider bounds.
 [ "$HOW" = aarch64 ] && want=700 least="--min-samples 500" hz=299 first=4
 # If QEMU waits for a CPU at each pause, pauses become long, and few. So it gets a higher priority if it may.

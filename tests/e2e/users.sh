@@ -23,7 +23,7 @@ has() {
 		"$U" export --no-inline --force "$N/s.uniscope" -f folded -o "$T/s.folded" && grep "$2" "$T/s.folded"
 }
 records() { # METHOD FUNCTION TARGET
-	timeout 60 $nobody "$T/uniscope" record "$3" -q -F 199 -d 1.5 -e "${4:-$elf}" -o "$N/s.uniscope" --overwrite \
+	timeout 60 $nobody "$T/uniscope" record "$3" -q -F 499 -d 0.6 -e "${4:-$elf}" -o "$N/s.uniscope" --overwrite \
 		>"$T/log" 2>&1 || {
 		cat "$T/log"
 		return 1
@@ -109,11 +109,11 @@ waited() { # COMMAND...: run beside; then the guest starts
 	return $status
 }
 record_waits() {
-	waited "$U" record "gdb:unix=$T/gdb" --wait 90 -q -F 99 -d 2 -e "$(image shares)" -o "$T/w.uniscope" &&
+	waited "$U" record "gdb:unix=$T/gdb" --wait 90 -q -F 199 -d 1 -e "$(image shares)" -o "$T/w.uniscope" &&
 		"$U" report "$T/w.uniscope" | grep burn_a
 }
 top_waits() {
-	waited "$U" top "gdb:unix=$T/gdb" --wait 90 -e "$(image shares)" --batch --count 2 -i 1 && grep burn_a "$T/out"
+	waited "$U" top "gdb:unix=$T/gdb" --wait 90 -e "$(image shares)" --batch --count 2 -i 0.5 && grep burn_a "$T/out"
 }
 waits_in_vain() {
 	timeout 60 "$U" record "gdb:unix=$T/nothing" --wait 1 -d 1 -o "$T/v.uniscope" 2>"$T/err"
