@@ -85,6 +85,12 @@ quick() {
 
 step "packages"
 sh deps.sh test || exit 1
+# If python3 is a script that looks for a Python first (pyenv), each start takes 0.12 CPU seconds, not 0.01. The packages
+# are for Debian's.
+if [ -x /usr/bin/python3 ]; then
+	mkdir -p build-test/bin && ln -sf /usr/bin/python3 build-test/bin/python3
+	export PATH="$PWD/build-test/bin:$PATH"
+fi
 have=
 for part in kvm bpf perf xen browser; do
 	why=$(UNISCOPE_MUST='' python3 tests/support/can.py $part) && have="$have $part" ||
