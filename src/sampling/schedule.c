@@ -6,7 +6,10 @@
 #define MAX_NS	  (UINT64_MAX / 2) /* deadlines far in the future stop here */
 #define CREDIT_NS 500000000.0	   /* of guest time that short pauses can save up for a long one */
 #define RESERVE	  0.1 /* of the share, held back at most for a next pause that is a long one */
-#define FORGET	  256 /* ticks, about, after which a long pause was a chance event */
+#define FORGET	  256 /* ticks, about, after which a pause no longer counts */
+
+#define STEADY	 0.8 /* of the share: the rest is for pauses that vary */
+#define PACE_MIX 0x9ace
 
 #define MEAN_OF	   8.0 /* weights, about */
 #define WEIGHT_MAX 4.0 /* means */
@@ -127,6 +130,8 @@ void uni_sched_paused(struct uni_sched *s, uint64_t begin_ns, uint64_t end_ns)
 
 static void learn_tick(struct uni_sched *s)
 {
+	s->nr_ticks += s->nr_ticks < FORGET;
+	s->mean_ns += (s->tick_ns - s->mean_ns) / s->nr_ticks;
 	s->sum_ns += s->tick_ns;
 	s->longest_ns = uni_max(s->tick_ns, s->longest_ns - s->longest_ns / FORGET);
 	s->tick_ns = 0;
@@ -141,6 +146,22 @@ static uint64_t room_at(const struct uni_sched *s)
 		return 0;
 	return add_ns(s->start_ns, uni_min((s->sum_ns + s->longest_ns) / share,
 					   s->sum_ns / (share * (1.0 - RESERVE))));
+}
+
+/*
+ * Deadlines before this are left out, so that pauses of the mean length keep to their share. It
+ * does not depend on what the last pause was, so the work with long pauses is sampled as often as
+ * other. It is not regular, either: activity of the guest must not go along with it.
+ */
+static uint64_t paced(const struct uni_sched *s)
+{
+	double every_ns = s->mean_ns / (s->max_duty * STEADY);
+
+	if (s->max_duty >= 1.0 || every_ns <= s->period_ns)
+		return 0;
+	if (s->jitter)
+		every_ns *= 0.75 + random_at(s, s->k ^ PACE_MIX) / 2;
+	return add_ns(slot_due(s, s->k), every_ns - s->period_ns / 2);
 }
 
 /* The duty cap: no pause may begin before this. */
@@ -208,13 +229,14 @@ static void weigh_next(struct uni_sched *s, uint64_t skipped)
 
 void uni_sched_advance(struct uni_sched *s, uint64_t now_ns)
 {
-	uint64_t from_ns, n = 0;
+	uint64_t from_ns, paced_ns, n = 0;
 
 	learn_tick(s);
+	paced_ns = paced(s);
 	s->k++;
 	catch_up(s);
 	s->skipped += skip_late(s, now_ns);
-	from_ns = not_before(s);
+	from_ns = uni_max(not_before(s), paced_ns);
 	if (from_ns > now_ns) {
 		n = jump_slots(s, from_ns - uni_min(s->lag_ns, from_ns));
 		while (slot_due(s, s->k) < from_ns) {

@@ -29,6 +29,7 @@ struct uni_sched {
 	double tick_ns;	      /* of pauses since the last advance */
 	double sum_ns;	      /* of all pauses before */
 	double longest_ns;    /* pauses of one tick; recent ones count most */
+	double mean_ns, nr_ticks; /* pauses of a tick: a slow mean, which makes the pace */
 	/* Late counts slots whose time a delay changed. Skipped and throttled also count deadlines
 	 * that are still to come: see uni_sched_sum. */
 	uint64_t late, skipped, throttled;
@@ -58,6 +59,9 @@ void uni_sched_sampled(struct uni_sched *s, uint64_t t_ns);
  * left. A pause that still exceeds it is paid back: the next sample waits until its share of time
  * has passed. The unused share of the last half second is credit. Thus one long pause, which a busy
  * host causes, does not silence a profile that hardly pauses the guest.
+ *
+ * This alone would sample work with long pauses less often than other. So most deadlines are left
+ * out at a steady pace before it comes to that, by the mean of the last pauses.
  */
 void uni_sched_paused(struct uni_sched *s, uint64_t begin_ns, uint64_t end_ns);
 /* Goes to the next possible slot. Skips slots that the duty limit forbids, and those that are more

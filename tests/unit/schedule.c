@@ -57,7 +57,7 @@ static void served_in_time_skips_nothing(void **state)
 		assert_int_equal(s.k, i);
 		uni_sched_served(&s, now);
 		/* One in a hundred takes long; it is paid from what the others left. */
-		uni_sched_paused(&s, now, now + (i % 100 == 99 ? 5 * MS : 30000));
+		uni_sched_paused(&s, now, now + (i % 100 == 99 ? 4 * MS : 30000));
 		uni_sched_advance(&s, now + 30000);
 	}
 	assert_int_equal(s.late, 0);
@@ -213,7 +213,7 @@ static void duty_is_capped(void **state)
 		served++;
 		uni_sched_advance(&s, now);
 	}
-	assert_in_range(paused, 95 * MS, 100 * MS + 50000);
+	assert_in_range(paused, 75 * MS, 100 * MS + 50000);
 	assert_in_range(s.throttled, 80000, 100000);
 	assert_int_equal(s.k, served + s.skipped);
 	/* A cap of 1 is none. */
@@ -253,17 +253,15 @@ static unsigned part_of_costly(uint64_t turn_ns, unsigned *unweighted_ret)
 
 static void weights_are_shares_of_the_time(void **state)
 {
+	static const uint64_t turn_ms[] = { 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 3000 };
 	unsigned unweighted;
 
-	assert_in_range(part_of_costly(3000 * MS, &unweighted), 43, 57);
-	assert_true(unweighted < 15);
-	assert_in_range(part_of_costly(1000 * MS, &unweighted), 40, 60);
-	assert_true(unweighted < 20);
-	/* Much shorter than what a pause makes skip: each sample is of another turn. */
-	assert_in_range(part_of_costly(2 * MS, &unweighted), 43, 57);
-	assert_in_range(part_of_costly(MS, &unweighted), 43, 57);
-	/* About as long: better than without weights. */
-	assert_true(part_of_costly(100 * MS, &unweighted) > unweighted);
+	for (size_t i = 0; i < sizeof(turn_ms) / sizeof(turn_ms[0]); i++) {
+		assert_in_range(part_of_costly(turn_ms[i] * MS, &unweighted), 43, 57);
+		/* In longer turns, the limit itself must leave deadlines out. */
+		if (turn_ms[i] <= 500)
+			assert_in_range(unweighted, 40, 60);
+	}
 }
 
 /* The pause that a busy host made long once: it must not make one sample a twentieth of a minute.
@@ -278,8 +276,8 @@ static void weight_of_a_chance_event_is_small(void **state)
 
 		uni_sched_paused(&s, now, now + (i == 500 ? 300 * MS : 1000));
 		uni_sched_advance(&s, now + (i == 500 ? 300 * MS : 1000));
-		/* The pause skips 240 slots. */
-		assert_in_range(s.weight, 1, i == 500 ? 130 : 1);
+		/* The pause skips 240 slots, and slows the pace down a little. */
+		assert_in_range(s.weight, 1, i < 500 ? 1 : i == 500 ? 130 : 7);
 	}
 	assert_true(s.throttled > 200);
 }
