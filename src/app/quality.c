@@ -265,8 +265,7 @@ static void put_states(struct uni_sink *out, const struct uni_recorded_guest *g,
 	const struct uni_record_stats *st = g->shown;
 	uint64_t counted = uni_quality_count(st, shown);
 
-	/* A pause waits until the vCPU has a CPU, so most stolen time is in skipped samples. A VMM
-	 * that has stopped the guest waits as one does that handles an exit of the guest. */
+	/* A VMM that has stopped the guest waits as one does that handles an exit of the guest. */
 	const struct {
 		uint8_t state;
 		const char *word, *meaning;
@@ -278,10 +277,7 @@ static void put_states(struct uni_sink *out, const struct uni_recorded_guest *g,
 				  "VMM" },
 		{ UNI_VCPU_KVM, "kvm", "the host's KVM worked for the guest" },
 		{ UNI_VCPU_VMM, "vmm", "the vCPU's thread ran in the VMM" },
-		{ UNI_VCPU_STOLEN, "stolen",
-			uni_quality_streamed(g->meta)
-				? "the host ran something else"
-				: "the vCPU had not run since the sample before" },
+		{ UNI_VCPU_STOLEN, "stolen", "the host ran something else" },
 		{ UNI_OFF_CPU_READY, "ready", "a thread could have run, and was on no vCPU" },
 		{ UNI_OFF_CPU_BLOCKED, "blocked", "a thread waited to be woken" },
 		{ UNI_OFF_CPU_SLEEPING, "sleeping", "a thread waited for a time to come" },
@@ -349,7 +345,7 @@ static void put_samples(struct uni_sink *out, const struct uni_recorded_guest *g
 	uni_sink_printf(out, "samples    %" PRIu64 " in %.1f s from %" PRIu32 " vCPU%s at %g Hz; ",
 		st->weight, uni_quality_seconds(st), g->meta->nr_vcpus,
 		uni_plural(g->meta->nr_vcpus), g->meta->frequency);
-	if (st->weight > st->samples && (uni_quality_inside(g->meta) || st->throttled != 0))
+	if (st->weight > st->samples && (uni_quality_inside(g->meta) || st->skipped != 0))
 		uni_sink_printf(out, "%" PRIu64 " taken, which stand for %s, too; ", st->samples,
 			uni_quality_inside(g->meta) ? "late ticks" : "skipped deadlines");
 	if (st->silent != 0)

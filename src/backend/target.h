@@ -286,6 +286,13 @@ struct uni_target_ops {
 	 * VMM and of other vCPUs. Returns 0, or -UNI_ENOTSUP.
 	 */
 	int (*cpu_most)(struct uni_target *t, uint32_t vcpu, uint64_t *ret);
+	/*
+	 * Optional: both for the thread that runs this vCPU and no other. CPU time, and time in
+	 * which it could run and the host ran something else. Exact while it is held or asleep.
+	 * Returns 0, or -UNI_ENOTSUP.
+	 */
+	int (*host_times)(
+		struct uni_target *t, uint32_t vcpu, uint64_t *on_ret, uint64_t *ready_ret);
 
 	/*
 	 * Optional, with UNI_CAP_STREAM: samples or exits that the kernel makes without stopping

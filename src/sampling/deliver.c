@@ -34,7 +34,6 @@ static uint32_t thread_on(struct uni_pauser *s, uint32_t vcpu)
 static void deliver_one(
 	struct uni_pauser *s, const struct uni_chain *chain, struct uni_sample *sample)
 {
-	sample->weight = (s->caps & UNI_CAP_STILL) != 0 ? 1 : s->sched.weight;
 	sample->guest = s->cfg->guest;
 	sample->stop = chain->stop;
 	sample->nr = chain->nr;
@@ -47,9 +46,32 @@ static void deliver_one(
 		s->cfg->on_sample(s->cfg->ctx, sample);
 }
 
+static uint64_t weight_of(const struct uni_pauser *s)
+{
+	return (s->caps & UNI_CAP_STILL) != 0 ? 1 : s->sched.weight;
+}
+
 static uint32_t pause_of(const struct uni_pauser *s, uint32_t vcpu)
 {
 	return (uint32_t)uni_min(s->cap->pause_ns[vcpu], (uint64_t)UINT32_MAX);
+}
+
+/* A sample of a vCPU that waited for a CPU of the host, too, is two. */
+static void deliver_shares(
+	struct uni_pauser *s, const struct uni_chain *chain, struct uni_sample *sample)
+{
+	struct uni_share share = { .own = weight_of(s) };
+
+	if (s->shares != NULL)
+		(void)uni_shares_take(s->shares, sample->vcpu, s->sched.k, sample->state, &share);
+	sample->weight = share.own;
+	if (share.own != 0 || share.stolen == 0)
+		deliver_one(s, chain, sample);
+	if (share.stolen == 0)
+		return;
+	sample->state = UNI_VCPU_STOLEN;
+	sample->weight = share.stolen;
+	deliver_one(s, chain, sample);
 }
 
 static void deliver_vcpu(struct uni_pauser *s, uint32_t vcpu)
@@ -71,7 +93,7 @@ static void deliver_vcpu(struct uni_pauser *s, uint32_t vcpu)
 		uni_lookout_saw(s->cfg->lookout, chain->pc, chain->nr);
 	if (s->ids != NULL)
 		sample.thread = thread_on(s, vcpu);
-	deliver_one(s, chain, &sample);
+	deliver_shares(s, chain, &sample);
 }
 
 /* The state of a thread that does not run; false: it gives no sample. */
@@ -118,6 +140,7 @@ static void deliver_off_cpu(struct uni_pauser *s, uint32_t i)
 		return;
 	}
 	sample.thread = thread_id(s, t);
+	sample.weight = weight_of(s);
 	deliver_one(s, chain, &sample);
 }
 

@@ -247,6 +247,8 @@ static int hold_once(struct uni_pauser *s, const struct uni_vcpuset *set, enum p
 	}
 	if (purpose == CHAINS && s->ran != NULL)
 		uni_ran_not(s->ran, set, s->cap->regs, &s->cap->waited);
+	if (s->shares != NULL)
+		uni_shares_held(s->shares, set, s->cap->regs, p.begin_ns);
 	if (purpose != WATCHES)
 		capture_chains(s, set, purpose);
 	if (purpose != RETAKE)
@@ -254,6 +256,8 @@ static int hold_once(struct uni_pauser *s, const struct uni_vcpuset *set, enum p
 	end_pause(s, &p);
 	if (s->ran != NULL)
 		uni_ran_resumed(s->ran, set, s->cap->regs);
+	if (s->shares != NULL)
+		uni_shares_resumed(s->shares, set);
 	note_pause(s, &p, set);
 	return 0;
 }
@@ -362,6 +366,8 @@ static bool tick_failed(struct uni_pauser *s, int rc)
 		return false;
 	}
 	s->stats.failed++;
+	if (s->shares != NULL)
+		uni_shares_interrupt(s->shares);
 	if (rc == -UNI_EAGAIN)
 		return true;
 	s->error = rc;
@@ -459,6 +465,7 @@ static void sampler_free(struct uni_pauser *s)
 	uni_thread_ids_destroy(s->ids);
 	uni_slab_destroy(s->slab);
 	uni_ran_destroy(s->ran);
+	uni_shares_destroy(s->shares);
 	uni_as_destroy(s->as);
 	capture_free(s->cap);
 	free(s);
@@ -511,6 +518,8 @@ static int sampler_init(struct uni_pauser *s, struct uni_target *t,
 		rc = uni_slab_create(t, cfg->unwinder, s->nr_vcpus, &budget, &s->slab, err);
 	if (rc == 0)
 		rc = uni_ran_create(t, s->nr_vcpus, &s->ran, err);
+	if (rc == 0)
+		rc = uni_shares_create(t, s->nr_vcpus, 1e9 / cfg->frequency, &s->shares, err);
 	if (rc == 0 && cfg->nr_watch != 0)
 		rc = uni_watcher_create(cfg->watch, cfg->nr_watch, t->arch, &s->watcher, err);
 	return rc == 0 && cfg->model != NULL ? init_threads(s, err) : rc;

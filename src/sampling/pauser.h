@@ -7,6 +7,7 @@
 #include "sampling/ran.h"
 #include "sampling/ways.h"
 #include "sampling/schedule.h"
+#include "sampling/shares.h"
 #include "sampling/slab.h"
 #include "recording/stats.h"
 #include "sampling/threads.h"
@@ -34,8 +35,9 @@ struct uni_pauser {
 	uint32_t nr_vcpus;
 	struct uni_vcpuset all;
 	struct uni_as *as;
-	struct uni_ran *ran;   /* NULL: not known */
-	struct uni_slab *slab; /* NULL: chains are followed while the guest is held */
+	struct uni_ran *ran;	   /* NULL: not known */
+	struct uni_shares *shares; /* NULL: not known */
+	struct uni_slab *slab;	   /* NULL: chains are followed while the guest is held */
 	struct uni_watcher *watcher;
 	struct uni_threads *threads; /* NULL: of vCPUs only */
 	struct uni_thread_ids *ids;  /* NULL: threads are not known */

@@ -153,7 +153,7 @@ static uint64_t room_at(const struct uni_sched *s)
  * does not depend on what the last pause was, so the work with long pauses is sampled as often as
  * other. It is not regular, either: activity of the guest must not go along with it.
  */
-static uint64_t paced(const struct uni_sched *s)
+static uint64_t pace_at(const struct uni_sched *s)
 {
 	double every_ns = s->mean_ns / (s->max_duty * STEADY);
 
@@ -232,7 +232,7 @@ void uni_sched_advance(struct uni_sched *s, uint64_t now_ns)
 	uint64_t from_ns, paced_ns, n = 0;
 
 	learn_tick(s);
-	paced_ns = paced(s);
+	paced_ns = pace_at(s);
 	s->k++;
 	catch_up(s);
 	s->skipped += skip_late(s, now_ns);

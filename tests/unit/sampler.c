@@ -131,6 +131,51 @@ static void a_halted_vcpu_is_not_stolen(void **state)
 	assert_int_equal(nr_stolen(b, false, 0), 0);
 }
 
+static uint64_t percent_of(const struct bench *b, uint8_t state)
+{
+	return (b->stats.state[state] * 100 + b->stats.weight / 2) / b->stats.weight;
+}
+
+/* One sample of so many finds the vCPU awake. The host's counts tell what it did. */
+static void check_shares(struct bench *b, uint64_t awake_every, uint64_t on, uint64_t ready)
+{
+	uint64_t slots;
+
+	b->f.awake_every = awake_every;
+	b->f.on_percent = on;
+	b->f.ready_percent = ready;
+	b->cfg.duration_ns = 20000 * MS;
+	assert_int_equal(bench_run(b), 0);
+	assert_in_range(percent_of(b, UNI_VCPU_RUNNING), on - 2, on + 2);
+	assert_in_range(percent_of(b, UNI_VCPU_STOLEN), ready > 2 ? ready - 2 : 0, ready + 2);
+	assert_in_range(percent_of(b, UNI_VCPU_HALTED) + 2, 100 - on - ready, 104 - on - ready);
+	/* All time is told. */
+	slots = wall(b) * (uint64_t)b->cfg.frequency / UNI_NSEC_PER_SEC;
+	assert_in_range(b->stats.weight, slots * 95 / 100, slots * 102 / 100);
+}
+
+/* On a busy host the sampler gets a CPU when the guest sleeps. */
+static void shares_are_the_hosts(void **state)
+{
+	check_shares(*state, 5, 30, 40);
+}
+
+/* The guest sleeps more than it was found asleep. */
+static void shares_are_the_hosts_also_of_sleep(void **state)
+{
+	check_shares(*state, 2, 8, 2);
+}
+
+/* On a quiet host, every sample stands for its own slot. */
+static void quiet_samples_weigh_one(void **state)
+{
+	struct bench *b = *state;
+
+	check_shares(b, 1, 100, 0);
+	if (fake_late_ns == 0)
+		assert_int_equal(b->stats.state[UNI_VCPU_RUNNING], b->stats.samples);
+}
+
 #define IF_FLAG 0x200u
 
 /* How long none of two vCPUs could be woken, as a share of the run in percent. */
@@ -471,6 +516,9 @@ int main(int argc, char **argv)
 		T(whole_stops_are_shared),
 		T(halted_for_good),
 		T(vcpus_without_registers),
+		T(shares_are_the_hosts),
+		T(shares_are_the_hosts_also_of_sleep),
+		T(quiet_samples_weigh_one),
 		T(a_vcpu_that_waits_is_stolen),
 		T(a_vcpu_that_moved_is_not_stolen),
 		T(a_loop_that_changes_nothing_is_not_stolen),

@@ -31,6 +31,9 @@ struct fake {
 	bool tells_cpu, moves; /* its CPU time; a register changes from snap to snap */
 	uint64_t cpu_permille; /* of the time that passes */
 	uint64_t flags;	       /* RFLAGS of all vCPUs; 0: not known */
+	/* Percent of the time that its thread is on a CPU, and waits for one; 0: not told. */
+	uint64_t on_percent, ready_percent;
+	uint64_t awake_every; /* one snap of so many finds it awake, and others halted; 0: state */
 
 	bool held;
 	uint64_t snaps, holds, releases, bad_reads;
@@ -66,6 +69,9 @@ static int fake_snap(
 		if (!uni_vcpuset_has(set, v))
 			continue;
 		ret[v].state = f->state[v];
+		if (f->awake_every != 0)
+			ret[v].state =
+				f->snaps % f->awake_every == 0 ? UNI_VCPU_RUNNING : UNI_VCPU_HALTED;
 		ret[v].pc_valid = ret[v].sp_valid = f->state[v] < UNI_VCPU_OFFLINE;
 		ret[v].pc = 0x1000 + v;
 		ret[v].sp = MEM_GVA;
@@ -103,6 +109,16 @@ static int fake_cpu_most(struct uni_target *t, uint32_t vcpu, uint64_t *ret)
 	return f->tells_cpu ? 0 : -UNI_ENOTSUP;
 }
 
+static int fake_host_times(
+	struct uni_target *t, uint32_t vcpu, uint64_t *on_ret, uint64_t *ready_ret)
+{
+	struct fake *f = (struct fake *)t;
+
+	*on_ret = fake_ns / 100 * f->on_percent;
+	*ready_ret = fake_ns / 100 * f->ready_percent;
+	return f->on_percent != 0 ? 0 : -UNI_ENOTSUP;
+}
+
 static bool fake_alive(struct uni_target *t)
 {
 	return !((struct fake *)t)->dead;
@@ -116,6 +132,7 @@ static const struct uni_target_ops fake_ops = {
 	.release = fake_release,
 	.gmem = fake_gmem,
 	.cpu_most = fake_cpu_most,
+	.host_times = fake_host_times,
 	.alive = fake_alive,
 };
 
@@ -171,7 +188,8 @@ struct bench {
 static void on_sample(void *ctx, const struct uni_sample *s)
 {
 	struct bench *b = ctx;
-	bool right = s->nr > 0 && s->pc[0] == 0x1000 + s->vcpu && s->weight >= 1;
+	bool right = s->nr > 0 && s->pc[0] == 0x1000 + s->vcpu &&
+		     (s->weight >= 1 || b->f.on_percent != 0);
 
 	for (unsigned i = 1; i < s->nr; i++)
 		right = right && s->pc[i] == 0x2000 + i;

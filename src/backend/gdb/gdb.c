@@ -333,6 +333,22 @@ static int gdb_cpu_most(struct uni_target *base, uint32_t vcpu, uint64_t *ret)
 	return *ret != 0 ? 0 : -UNI_ENOTSUP;
 }
 
+/* Not if its thread runs others, too (TCG by one thread). */
+static int gdb_host_times(
+	struct uni_target *base, uint32_t vcpu, uint64_t *on_ret, uint64_t *ready_ret)
+{
+	const struct uni_gdb_target *t = (struct uni_gdb_target *)base;
+	uint32_t tid = vcpu < UNI_VCPU_MAX ? t->stub.host_tid[vcpu] : 0;
+
+	if (t->info.pid == 0 || tid == 0)
+		return -UNI_ENOTSUP;
+	for (int i = 0; i < t->stub.nr_threads; i++) {
+		if ((uint32_t)i != vcpu && t->stub.host_tid[i] == tid)
+			return -UNI_ENOTSUP;
+	}
+	return uni_vmm_thread_times(t->info.pid, (int)tid, on_ret, ready_ret) ? 0 : -UNI_ENOTSUP;
+}
+
 static bool gdb_claims(const struct uni_target_info *info, char *keys_ret, size_t cap)
 {
 	bool by_monitor = info->gdb[0] == '\0' && info->qmp[0] != '\0';
@@ -392,6 +408,7 @@ const struct uni_target_ops uni_target_gdb = {
 	.release = gdb_release,
 	.gmem = gdb_gmem,
 	.cpu_most = gdb_cpu_most,
+	.host_times = gdb_host_times,
 	.info = gdb_info,
 	.alive = gdb_alive,
 	.lost = gdb_lost,

@@ -233,7 +233,7 @@ static int set_up(
 		rc = generic_setup(s);
 	if (rc == 0)
 		rc = list_threads(s);
-	if (rc == 0 && s->qemu && s->nr_threads > 1)
+	if (rc == 0 && s->qemu)
 		rc = ask_host_threads(s);
 	if (rc == 0)
 		rc = know_arch(s, err);

@@ -339,20 +339,31 @@ static int kvm_on_cpu(struct uni_target *t, uint32_t vcpu, uint64_t *ret)
 {
 	const struct uni_kvm *k = (struct uni_kvm *)t;
 
-	if (vcpu >= k->nr)
-		return -UNI_ENOTSUP;
-	*ret = uni_kvm_on_cpu(k->vcpu[vcpu].schedstat_fd);
-	return *ret != 0 ? 0 : -UNI_ENOTSUP;
+	uint64_t ready;
+
+	return vcpu < k->nr && uni_kvm_times(k->vcpu[vcpu].schedstat_fd, ret, &ready)
+		       ? 0
+		       : -UNI_ENOTSUP;
 }
 
 static int kvm_ready(struct uni_target *t, uint32_t vcpu, uint64_t *ret)
 {
 	const struct uni_kvm *k = (struct uni_kvm *)t;
 
-	if (vcpu >= k->nr || uni_kvm_on_cpu(k->vcpu[vcpu].schedstat_fd) == 0)
-		return -UNI_ENOTSUP;
-	*ret = uni_kvm_run_delay(k->vcpu[vcpu].schedstat_fd);
-	return 0;
+	uint64_t on;
+
+	return vcpu < k->nr && uni_kvm_times(k->vcpu[vcpu].schedstat_fd, &on, ret) ? 0
+										   : -UNI_ENOTSUP;
+}
+
+static int kvm_host_times(
+	struct uni_target *t, uint32_t vcpu, uint64_t *on_ret, uint64_t *ready_ret)
+{
+	const struct uni_kvm *k = (struct uni_kvm *)t;
+
+	return vcpu < k->nr && uni_kvm_times(k->vcpu[vcpu].schedstat_fd, on_ret, ready_ret)
+		       ? 0
+		       : -UNI_ENOTSUP;
 }
 
 /* A guest that sleeps may do so in its VMM: under solo5-hvt, and in a QEMU that emulates the
@@ -470,6 +481,7 @@ const struct uni_target_ops uni_target_kvm = {
 	.on_cpu = kvm_on_cpu,
 	.ready = kvm_ready,
 	.cpu_most = kvm_on_cpu,
+	.host_times = kvm_host_times,
 	.stream_method = "bpf",
 	.stream_start = kvm_stream_start,
 	.stream_read = kvm_stream_read,

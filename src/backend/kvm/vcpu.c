@@ -115,17 +115,17 @@ uint64_t uni_kvm_run_delay(int schedstat_fd)
 	return n > 0 ? uni_kvm_run_delay_parse(buf, (size_t)n) : 0;
 }
 
-uint64_t uni_kvm_on_cpu(int schedstat_fd)
+bool uni_kvm_times(int schedstat_fd, uint64_t *on_ret, uint64_t *ready_ret)
 {
 	char buf[96], *space;
 	ssize_t n = schedstat_fd >= 0 ? pread(schedstat_fd, buf, sizeof(buf), 0) : -1;
-	uint64_t ns;
 
 	space = n > 0 ? memchr(buf, ' ', (size_t)n) : NULL;
 	if (space == NULL)
-		return 0;
+		return false;
+	*ready_ret = uni_kvm_run_delay_parse(buf, (size_t)n);
 	*space = '\0';
-	return uni_parse_u64(buf, &ns) ? ns : 0;
+	return uni_parse_u64(buf, on_ret) && *on_ret != 0;
 }
 
 bool uni_kvm_vcpu_of_comm(const char *comm, uint32_t *ret)

@@ -57,8 +57,8 @@ uint64_t uni_kvm_run_delay(int schedstat_fd);
 /* data: the file's text, "on-CPU ns, waiting ns, slices". Returns 0 if it is no such text. */
 uint64_t uni_kvm_run_delay_parse(const void *data, size_t size);
 
-/* How long the thread had a host CPU in its life, ns, at the last tick; 0: not known. */
-uint64_t uni_kvm_on_cpu(int schedstat_fd);
+/* Both: also how long it had a host CPU, ns, at the last tick. False: not known. */
+bool uni_kvm_times(int schedstat_fd, uint64_t *on_ret, uint64_t *ready_ret);
 
 /* The vCPU of a thread with this name, as VMMs name them; false: the name does not say. */
 bool uni_kvm_vcpu_of_comm(const char *comm, uint32_t *ret);
