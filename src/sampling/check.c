@@ -124,11 +124,34 @@ static bool is_x86(const struct tally *t)
 	return arch != NULL && arch->elf_machine == EM_X86_64;
 }
 
+/* A call or jump to a function of the image that no tracer has, by its name, is no tracer's. */
+static bool leads_to_tracer(const struct uni_image *img, uint64_t svma)
+{
+	static const char *const words[] = { "trace", "fentry", "mcount", "_profile_", "xray" };
+	const struct uni_symbol *sym = uni_image_lookup(img, svma);
+
+	if (sym == NULL || sym->type != STT_FUNC || sym->addr != svma)
+		return true;
+	for (size_t i = 0; i < uni_array_len(words); i++) {
+		if (strstr(uni_image_sym_name(img, sym), words[i]) != NULL)
+			return true;
+	}
+	return false;
+}
+
 /* Has a tracer written the instruction that begins at `at` of the page? It is a call, a jump or a
  * nop then. One that begins in the page before has its last bytes here, which are not judged. */
-static bool is_traced(const struct page *p, size_t at)
+static bool is_traced(const struct uni_image *img, const struct page *p, size_t at)
 {
-	return at >= p->len || p->now[at] == 0xe8 || p->now[at] == 0xe9 || p->now[at] == 0xc3 ||
+	int32_t rel;
+
+	if (at < p->len && (p->now[at] == 0xe8 || p->now[at] == 0xe9)) {
+		if (at + 1 + sizeof(rel) > p->len)
+			return true;
+		memcpy(&rel, p->now + at + 1, sizeof(rel));
+		return leads_to_tracer(img, p->svma + at + 5 + (uint64_t)(int64_t)rel);
+	}
+	return at >= p->len || p->now[at] == 0xc3 ||
 	       memcmp(p->now + at, nop5, uni_min(sizeof(nop5), p->len - at)) == 0;
 }
 
@@ -200,8 +223,8 @@ static enum uni_change_kind find_listed(const struct tally *t, const struct uni_
 {
 	const struct uni_change *c = uni_changes_find(v, nr, p->svma + i);
 
-	if (c == NULL ||
-		(c->kind == UNI_CHANGE_TRACER && is_x86(t) && !is_traced(p, c->addr - p->svma)))
+	if (c == NULL || (c->kind == UNI_CHANGE_TRACER && is_x86(t) &&
+				 !is_traced(t->img, p, c->addr - p->svma)))
 		return UNI_CHANGE_NONE;
 	return c->kind;
 }

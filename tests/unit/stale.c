@@ -327,6 +327,10 @@ static void tracers_places(void **state)
 	memset(b->mem + TRACED, 0x90, sizeof(nop5));
 	is_stale_in(b, 6);
 	assert_int_equal(b->d.changed[UNI_CHANGE_TRACER], 0);
+	/* A call of the function behind it: of no tracer. */
+	put_call(b->mem + TRACED, (int32_t)(7 * FUNC - TRACED - 5));
+	is_stale_in(b, 6);
+	assert_int_equal(b->d.changed[UNI_CHANGE_TRACER], 0);
 	/* The code that tracers of other machines write is not known. */
 	uni_image_destroy(b->img);
 	b->img = NULL;
