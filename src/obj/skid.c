@@ -193,6 +193,8 @@ static bool read_function(struct reader *r, const struct uni_symbol *f, const ui
 		}
 	}
 	fn.leaves = fn.leaves || fn.is_odd || goes_on(fn.last);
+	if (ok && goes_on(fn.last))
+		ok = uni_vec_push(&r->tail, f->addr + f->size);
 	return ok && uni_vec_push(&r->entry, ((struct uni_skid_entry){ f->addr, false })) &&
 	       (!fn.leaves || uni_vec_push(&r->leaves, f->addr)) &&
 	       (!fn.is_odd || add_odd(r, f->addr));
@@ -354,7 +356,8 @@ static bool judge_calls(struct reader *r)
 		judge_call(r, c);
 	uni_vec_foreach (e, &r->entry)
 		e->is_jumped = has_address(r->target.v, r->target.nr, e->svma) ||
-			       has_address(r->tail.v, r->tail.nr, e->svma);
+			       has_address(r->tail.v, r->tail.nr, e->svma) ||
+			       is_pointed(r, uni_image_lookup(r->img, e->svma), e->svma);
 	if (r->entry.nr != 0)
 		qsort(r->entry.v, r->entry.nr, sizeof(*r->entry.v), compare_entries);
 	return true;

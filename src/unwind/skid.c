@@ -76,6 +76,15 @@ static void unskid_returned(const struct uni_unwinder *u, struct uni_chain *c)
 		put_back(0, c);
 }
 
+/* No jump leads there, and yet it is no plain return: `ret N`, or the end of an interrupt. */
+static void doubt_return(const struct uni_unwinder *u, struct uni_chain *c)
+{
+	const struct uni_skid_call *call = find_call(u, c->pc[0]);
+
+	if (call != NULL && (call->flags & UNI_SKID_BEHIND) != 0)
+		c->flags[0] |= UNI_FRAME_UNSURE;
+}
+
 /* Which block ran before the first byte of a function? */
 static void unskid_entered(const struct uni_unwinder *u, struct uni_chain *c)
 {
@@ -83,7 +92,7 @@ static void unskid_entered(const struct uni_unwinder *u, struct uni_chain *c)
 	const struct uni_skid_call *call;
 	bool is_callee;
 
-	if (entry == NULL || c->nr < 2 || (c->flags[1] & (UNI_FRAME_EXACT | UNI_FRAME_GUESS)) != 0)
+	if (c->nr < 2 || (c->flags[1] & (UNI_FRAME_EXACT | UNI_FRAME_GUESS)) != 0)
 		return;
 	call = find_call(u, c->pc[1]);
 	if (call == NULL)
@@ -103,6 +112,8 @@ void uni_unwind_unskid(const struct uni_unwinder *u, struct uni_as *as, const st
 		return;
 	if (u->arch->has_returned(as, regs))
 		unskid_returned(u, c);
-	else
+	else if (find_entry(u, c->pc[0]) != NULL)
 		unskid_entered(u, c);
+	else
+		doubt_return(u, c);
 }

@@ -214,9 +214,12 @@ static void callee_is_put_back(void **state)
 	assert_int_equal(c.pc[1], at);
 	assert_int_equal(c.flags[1], 0); /* a return address now */
 	assert_int_equal(c.pc[2], above);
-	/* It has not returned just now, or the vCPU does not run. */
+	/* Another word is below the stack (`ret N`): not the caller, but who? */
 	c = unskid(at, above, at + 1, UNI_VCPU_RUNNING);
 	assert_int_equal(c.nr, 2);
+	assert_int_equal(c.flags[0], UNI_FRAME_EXACT | UNI_FRAME_UNSURE);
+	/* A jump leads there, or the vCPU does not run. */
+	c = unskid(TEXT + BIAS + 15, above, at, UNI_VCPU_RUNNING);
 	assert_int_equal(c.flags[0], UNI_FRAME_EXACT);
 	c = unskid(at, above, at, UNI_VCPU_HALTED);
 	assert_int_equal(c.nr, 2);
@@ -312,8 +315,10 @@ static void aarch64(void **state)
 	c = unskid(first + 8, 0x1234, first + 8, UNI_VCPU_RUNNING);
 	assert_int_equal(c.nr, 2);
 	assert_int_equal(c.flags[0], UNI_FRAME_EXACT | UNI_FRAME_UNSURE);
+	/* No jump leads there, and it is no plain return. */
 	c = unskid(first, 0x1234, first + 4, UNI_VCPU_RUNNING);
-	assert_int_equal(c.flags[0], UNI_FRAME_EXACT);
+	assert_int_equal(c.nr, 2);
+	assert_int_equal(c.flags[0], UNI_FRAME_EXACT | UNI_FRAME_UNSURE);
 	c = unskid(TEXT + BIAS + 0x20, first, first, UNI_VCPU_RUNNING);
 	assert_int_equal(c.nr, 1);
 	assert_int_equal(c.pc[0], first - 1);
@@ -400,6 +405,13 @@ static void jumps_behind_a_call(void **state)
 	assert_int_equal(flags_behind(&s, TEXT + 0x1a), returned | UNI_SKID_BEHIND);
 	assert_int_equal(flags_behind(&s, TEXT + 0x2d), returned); /* from f.cold */
 	assert_int_equal(flags_behind(&s, TEXT + 0x45), returned); /* by a thunk */
+	/* To first bytes: by its own pointer, from the function before, by no way, directly. */
+	for (size_t i = 0; i < s.nr_entries; i++) {
+		uint64_t at = s.entry[i].svma - TEXT;
+
+		if (at == 0 || at == 0x76 || at == 0x80 || at == 0x84)
+			assert_int_equal(s.entry[i].is_jumped, at != 0x80);
+	}
 	uni_skid_deinit(&s);
 }
 

@@ -164,9 +164,9 @@ static void replay_info(struct uni_target *t, struct uni_target_info *ret)
 			    ret->mem_bytes, p->file.region.v[i].size, &ret->mem_bytes))
 			ret->mem_bytes = 0;
 	}
-	(void)snprintf(ret->note, sizeof(ret->note), "%zu snapshot%s, %zu block%s of %u bytes%s",
-		p->file.snap.nr, uni_plural(p->file.snap.nr), p->file.blocks.nr,
-		uni_plural(p->file.blocks.nr), p->file.block,
+	(void)snprintf(ret->note, sizeof(ret->note), "%zu snapshot%s%s, %zu block%s of %u bytes%s",
+		p->file.snap.nr, uni_plural(p->file.snap.nr), p->once ? "" : " again and again",
+		p->file.blocks.nr, uni_plural(p->file.blocks.nr), p->file.block,
 		p->file.truncated ? ", the file is cut off" : "");
 }
 
