@@ -219,18 +219,19 @@ static double seconds_of(const struct uni_source *s, const struct uni_part *part
 
 /*
  * Seconds that a weight of 1 stands for. Periods in which no sample was taken or kept count as
- * those in which one was.
+ * those in which one was. A tick may have two samples of a vCPU, for what it did and for waiting.
  */
 static double sample_seconds(const struct uni_source *s)
 {
 	const struct uni_record_meta *m = uni_recording_meta(s->rec);
 	const struct uni_record_stats *st = uni_recording_stats(s->rec);
-	double taken = (double)st->ticks, kept = (double)st->weight;
-	double each = st->samples != 0 ? kept / (double)st->samples : 1;
+	double ticks = (double)st->ticks, kept = (double)st->weight, each = (double)st->samples;
 	double scale = m->frequency > 0 ? 1 / m->frequency : 0;
 
-	if (taken > 0)
-		scale *= (taken + (double)st->skipped) / (taken * each);
+	if (!m->threads)
+		each = uni_min(each, ticks * m->nr_vcpus);
+	if (ticks > 0 && each > 0 && kept > 0)
+		scale *= (ticks + (double)st->skipped) / ticks * (each / kept);
 	if (kept > 0)
 		scale *= (kept + (double)st->lost) / kept;
 	return scale;
