@@ -157,7 +157,7 @@ int uni_builder_add(struct uni_builder *b, const struct uni_sample *s)
 	int rc;
 
 	b->read.samples++;
-	if (s->weight == 0 || !uni_sample_passes(&b->opts->filter, s))
+	if (!uni_sample_passes(&b->opts->filter, s))
 		return 0;
 	if (!push_chain(b, s))
 		return -UNI_ENOMEM;

@@ -56,7 +56,8 @@ static uint32_t pause_of(const struct uni_pauser *s, uint32_t vcpu)
 	return (uint32_t)uni_min(s->cap->pause_ns[vcpu], (uint64_t)UINT32_MAX);
 }
 
-/* A sample of a vCPU that waited for a CPU of the host, too, is two. */
+/* A sample of a vCPU that waited for a CPU of the host, too, is two. One that stands for nothing is
+ * none. */
 static void deliver_shares(
 	struct uni_pauser *s, const struct uni_chain *chain, struct uni_sample *sample)
 {
@@ -65,7 +66,7 @@ static void deliver_shares(
 	if (s->shares != NULL)
 		(void)uni_shares_take(s->shares, sample->vcpu, s->sched.k, sample->state, &share);
 	sample->weight = share.own;
-	if (share.own != 0 || share.stolen == 0)
+	if (share.own != 0)
 		deliver_one(s, chain, sample);
 	if (share.stolen == 0)
 		return;

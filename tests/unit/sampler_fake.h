@@ -188,8 +188,7 @@ struct bench {
 static void on_sample(void *ctx, const struct uni_sample *s)
 {
 	struct bench *b = ctx;
-	bool right = s->nr > 0 && s->pc[0] == 0x1000 + s->vcpu &&
-		     (s->weight >= 1 || b->f.on_percent != 0);
+	bool right = s->nr > 0 && s->pc[0] == 0x1000 + s->vcpu && s->weight >= 1;
 
 	for (unsigned i = 1; i < s->nr; i++)
 		right = right && s->pc[i] == 0x2000 + i;
