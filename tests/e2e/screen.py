@@ -185,7 +185,7 @@ class Screen:
 class Terminal:
     """argv in a terminal of that size; with: ends it."""
 
-    def __init__(self, argv, rows=24, columns=80, env=None):
+    def __init__(self, argv, rows=24, columns=80, env=None, cwd="."):
         self.screen = Screen(rows, columns)
         self.raw = b""
         self.status = None
@@ -203,6 +203,7 @@ class Terminal:
             for fd in 0, 1, 2:
                 os.dup2(slave, fd)
             os.closerange(3, 64)
+            os.chdir(cwd)
             os.execvpe(argv[0], argv, environment)
 
     def __enter__(self):
