@@ -45,6 +45,13 @@ CLOCKED = (
     (r"\bon 2[0-9]{3}-[0-9-]+ [0-9:]+ UTC", "on DAY"),
     (r"/[^ ]*/uniscope-run-[A-Za-z0-9]+/", "RUN/"),
 )
+# Each of their options is in `commands`, except for what opens a browser, and what the clock decides.
+READERS = ("annotate", "diff", "export", "import", "plugin", "report", "stacks",
+           *("trace " + name for name in "breakdown dump findings graph replay report syscalls threads wakeups why".split()),
+           *("compat " + name for name in "mirage-trace-viewer parse-trace parse-trace-fg runtime-breakdown summarize-trace symbolize uniprof xenctx".split()),
+           *("compat uk-trace " + name for name in "ctf fetch list".split()))
+LEFT_OUT = {"report --open", "compat uniprof --missed-deadlines", "compat uniprof --skip-late"}
+OPTION = re.compile(r"(?m)^  (?:-(\w)(?:, | |$)|    )(?:--([\w-]+))?")  # in a help
 PLAIN = {"LC_ALL": "C.UTF-8", "TZ": "UTC", "TERM": "dumb", "HOME": "/nonexistent", "PATH": os.environ["PATH"],
          "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", ""), "UBSAN_OPTIONS": os.environ.get("UBSAN_OPTIONS", "")}
 PLAIN |= {name: value for name, value in os.environ.items() if name.startswith(("UNI_MUTANT", "MALLOC_"))}  # of mutants.py, Meson
@@ -151,7 +158,30 @@ def say_once(command, folder, nr):
             ret += [*shown(out, folder, "  ", hidden), *shown(said, folder, "! ", hidden), f"= {done.returncode}"]
         except subprocess.TimeoutExpired:
             ret.append("= no end")
-    return "\n".join(ret) + "\n"
+    return "\n".join(ret + ([] if SAMPLING.search(command) else wrote(folder, own, hidden))) + "\n"
+
+
+def wrote(folder, own, hidden):
+    """The files that it made, but for sessions, which know the time: other commands read these."""
+    ret = []
+    for path in sorted(p for p in folder.glob(own + "*") if p.suffix != ".tar"):
+        for file in [path] if path.is_file() else sorted(path.rglob("*")):
+            if file.is_file() and not (path / "session.json").exists():
+                text = readable(file.read_bytes().replace(own.encode(), b"@"), folder, hidden)
+                ret.append(f"> @{str(file.relative_to(folder))[len(own):]} {hashlib.sha256(text.encode()).hexdigest()[:24]}")
+    return ret
+
+
+def unused_options(commands):
+    """The options of READERS that no command uses."""
+    ret = []
+    for name in READERS:
+        words = {w.partition("=")[0] for c in commands for part in c.split(" && ") if part.startswith(name + " ") for w in part.split()}
+        text = subprocess.run([UNISCOPE, *name.split(), "--help"], env=PLAIN, capture_output=True, text=True, check=True).stdout
+        for letter, word in OPTION.findall(text):
+            if (letter or word) and not ({"-" + letter, "--" + word} - {"-", "--"}) & words:
+                ret.append(f"{name} {'--' + word if word else '-' + letter}")
+    return sorted(set(ret) - LEFT_OUT)
 
 
 def lose(commands, pool, folder):
@@ -201,9 +231,11 @@ def main():
             print("# " + text)
     unused = sorted(set(golden) - set(said))
     print(f"{'not ok' if unused else 'ok'} {len(commands) + 1} - each part of said.txt belongs to a command")
+    options = unused_options(each)
+    print(f"{'not ok' if options else 'ok'} {len(commands) + 3} - each option of a command that reads is used")
     many = [f"{c}: {found[0]}" for c, text in said.items() for found in ONE_OF_MANY.finditer(text)]
-    print(f"{'not ok' if many else 'ok'} {len(commands) + 2} - one of a thing is no plural\n1..{len(commands) + 2}")
-    for text in many[:5]:
+    print(f"{'not ok' if many else 'ok'} {len(commands) + 2} - one of a thing is no plural\n1..{len(commands) + 3}")
+    for text in [*options, *many[:5]]:
         print("# " + text)
 
 
