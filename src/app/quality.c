@@ -182,7 +182,10 @@ static void put_pauses(struct uni_sink *out, const struct uni_recorded_guest *g)
 		"time%s\n",
 		(double)p->p50_ns / 1e3, (double)p->p99_ns / 1e3, (double)p->max_ns / 1e3,
 		(double)p->sum_ns / 1e6, wall > 0 ? (double)p->sum_ns / 1e7 / wall : 0,
-		uni_quality_streamed(g->meta) ? ": only to copy what --watch asked for" : "");
+		!uni_quality_streamed(g->meta) ? ""
+		: g->stats->callers != 0       ? ": only to find who called the kernel, or to copy "
+						 "what --watch asked for"
+					       : ": only to copy what --watch asked for");
 }
 
 uint64_t uni_quality_count(const struct uni_record_stats *st, const struct uni_sample_filter *shown)
@@ -363,6 +366,10 @@ static void put_samples(struct uni_sink *out, const struct uni_recorded_guest *g
 			"%" PRIu64 " late, %" PRIu64 " skipped (%" PRIu64
 			" to spare the guest), %" PRIu64 " without registers, %" PRIu64 " lost\n",
 			st->late, st->skipped, st->throttled, st->failed, st->lost);
+	if (st->callers != 0)
+		uni_sink_printf(out,
+			"[kernel]   divided among its callers by %" PRIu64 " look%s: an estimate\n",
+			st->callers, uni_plural(st->callers));
 	if (g->meta->left_off != 0)
 		uni_sink_printf(out,
 			"LEFT OFF   %" PRIu32 " more of its %s were not sampled: " UNI_VCPU_MOST

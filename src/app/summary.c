@@ -52,8 +52,11 @@ static void tell_pauses(const char *of, const char *sep, const struct uni_record
 	uni_note(
 		"%s%sguest paused %s per %s at the median (p99 %s, max %s), %.2f %% of the time in "
 		"all",
-		of, sep, p50, uni_quality_streamed(m) ? "look at what is watched" : "sample", p99,
-		max, (double)st->pause.sum_ns / 1e7 / wall);
+		of, sep, p50,
+		!uni_quality_streamed(m) ? "sample"
+		: st->callers != 0	 ? "look"
+					 : "look at what is watched",
+		p99, max, (double)st->pause.sum_ns / 1e7 / wall);
 }
 
 static void tell_samples(const char *of, const char *sep, const struct uni_record_meta *m,
@@ -92,6 +95,10 @@ static void tell_samples(const char *of, const char *sep, const struct uni_recor
 			 "the stack, and may be wrong (%.2f %%)",
 			of, sep, st->guessed, st->guessed == 1 ? " has" : "s have",
 			uni_quality_share(st->guessed, st->weight));
+	if (st->callers != 0)
+		uni_note("%s%s[kernel] is divided among its callers by %" PRIu64
+			 " look%s: an estimate",
+			of, sep, st->callers, uni_plural(st->callers));
 	if (uni_pace_limited(text, sizeof(text), m, st))
 		uni_note("%s%s%s", of, sep, text);
 }

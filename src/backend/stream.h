@@ -92,6 +92,8 @@ struct uni_stream_sink {
 	void (*exit)(void *ctx, const struct uni_stream_exit *e); /* NULL: not wanted */
 	/* NULL: the receiver cannot unwind samples */
 	void (*raw)(void *ctx, const struct uni_stream_raw *s);
+	/* The guest was stopped for so long; NULL: not wanted */
+	void (*pause)(void *ctx, uint64_t ns);
 };
 
 /* The guest's clock was set back at some moment in between: its VMM restored a snapshot. */
@@ -102,10 +104,11 @@ struct uni_stream_back {
 
 /* Counts since stream_start(). */
 struct uni_stream_stats {
-	uint64_t begin_ns;	    /* nothing was counted before; 0: not known */
-	uint64_t samples;	    /* delivered, by weight */
-	uint64_t lost;		    /* made but not kept: the ring or map was full */
-	uint64_t failed;	    /* no registers or no page tables */
+	uint64_t begin_ns; /* nothing was counted before; 0: not known */
+	uint64_t samples;  /* delivered, by weight */
+	uint64_t lost;	   /* made but not kept: the ring or map was full */
+	uint64_t failed;   /* no registers or no page tables */
+	uint64_t callers;  /* stops that found who called the kernel, where it may not be sampled */
 	uint64_t exits, exits_lost; /* delivered, by weight; number of those not kept */
 	uint32_t turn_samples; /* it wants to be read after so many samples of a vCPU; 0: at any
 				  time */

@@ -228,13 +228,21 @@ static int add_observers(scmp_filter_ctx f)
 
 static int add_stoppers(scmp_filter_ctx f)
 {
-	int r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(sched_setscheduler), 0);
+	static const int calls[] = { SCMP_SYS(sched_setscheduler), SCMP_SYS(sched_setaffinity),
+		SCMP_SYS(sched_setattr), SCMP_SYS(getpriority), SCMP_SYS(process_vm_readv) };
+	int r = uni_filter_add(f, calls, uni_array_len(calls));
 #ifndef UNI_CONFINE_WIDE
 	static const unsigned long stop[] = { PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_GETREGSET,
 		PTRACE_DETACH };
+	static const unsigned long watch[] = { PERF_EVENT_IOC_ENABLE, PERF_EVENT_IOC_DISABLE };
+	static const unsigned long exact[] = { PR_SET_TIMERSLACK };
 
 	if (r == 0)
 		r = uni_filter_add_each(f, SCMP_SYS(ptrace), 0, stop, uni_array_len(stop));
+	if (r == 0)
+		r = uni_filter_add_each(f, SCMP_SYS(ioctl), 1, watch, uni_array_len(watch));
+	if (r == 0)
+		r = uni_filter_add_each(f, SCMP_SYS(prctl), 0, exact, uni_array_len(exact));
 #endif
 	return r;
 }

@@ -13,6 +13,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/catch.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/opener.h"
@@ -171,6 +172,26 @@ static int stop_thread(int tid, char *text, size_t cap)
 	return n;
 }
 
+static int catch_thread(int tid, int cpu, struct uni_observe_reply *reply)
+{
+	struct uni_thread_stop *s = find_stop(tid);
+	struct uni_catch c;
+	int rc, e;
+
+	_Static_assert(sizeof(c) <= sizeof(reply->text), "a reply has room for it");
+	s = s != NULL ? s : find_stop(0);
+	errno = EAGAIN;
+	if (s == NULL || s->held || !is_thread(observed, tid))
+		return -1;
+	s->tid = tid;
+	rc = uni_catch_thread(observed, s, cpu, &c);
+	e = errno;
+	s->tid = s->pending ? tid : 0;
+	memcpy(reply->text, &c, sizeof(c));
+	errno = e;
+	return rc;
+}
+
 /* Both sides of a pause: this process, and a thread of the worker. */
 static int set_priority(int tid, bool first)
 {
@@ -199,6 +220,8 @@ static int do_request(struct uni_observe_request *q, struct uni_observe_reply *r
 		return uni_observe_make_map(&q->map);
 	if (q->op == UNI_OBSERVE_STOP)
 		return stop_thread(q->tid, reply->text, sizeof(reply->text));
+	if (q->op == UNI_OBSERVE_CATCH)
+		return catch_thread(q->tid, q->flags, reply);
 	if (q->op == UNI_OBSERVE_PRIORITY)
 		return set_priority(q->tid, q->flags != 0);
 	if (q->op == UNI_OBSERVE_LET_GO) {
@@ -223,6 +246,7 @@ static int do_request(struct uni_observe_request *q, struct uni_observe_reply *r
 	case UNI_OBSERVE_MAP:
 	case UNI_OBSERVE_STOP:
 	case UNI_OBSERVE_LET_GO:
+	case UNI_OBSERVE_CATCH:
 	case UNI_OBSERVE_PRIORITY:
 		break;
 	}

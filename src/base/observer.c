@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/catch.h"
 #include "base/checked.h"
 #include "base/opener.h"
 #include "base/side.h"
@@ -290,6 +291,20 @@ void uni_observer_let_go(struct uni_thread_stop *s)
 	}
 	(void)ask_child(observer_of_thread(s->tid), &q, "", &reply);
 	s->held = s->pending = false;
+}
+
+int uni_observer_catch(int pid, struct uni_thread_stop *s, int cpu, struct uni_catch *ret)
+{
+	struct uni_observe_request q = { .op = UNI_OBSERVE_CATCH, .tid = s->tid, .flags = cpu };
+	struct uni_observe_reply reply = { 0 };
+	int rc;
+
+	if (nr_observers == 0)
+		return uni_catch_thread(pid, s, cpu, ret);
+	rc = ask_child(observer_of_thread(s->tid), &q, "", &reply);
+	memcpy(ret, reply.text, sizeof(*ret));
+	ret->stack_size = uni_min(ret->stack_size, UNI_CATCH_STACK);
+	return rc;
 }
 
 bool uni_observer_hurry(bool on)

@@ -21,6 +21,7 @@
 #include "base/observed_map.h"
 
 struct perf_event_attr;
+struct uni_catch;
 struct uni_thread_stop;
 
 #define UNI_OBSERVER_MAX 64 /* processes at once */
@@ -60,6 +61,9 @@ int uni_observer_map_create(const struct uni_observer_map *map);
  */
 int uni_observer_stop(struct uni_thread_stop *s, void *regs, size_t size);
 void uni_observer_let_go(struct uni_thread_stop *s);
+
+/* uni_catch_thread() (base/catch.h). Also without an observer. */
+int uni_observer_catch(int pid, struct uni_thread_stop *s, int cpu, struct uni_catch *ret);
 
 /* Real-time priority for the calling thread and the observer, or no longer; false: not permitted.
  */

@@ -84,6 +84,7 @@ enum uni_observe_op {
 	UNI_OBSERVE_MAP,
 	UNI_OBSERVE_STOP,
 	UNI_OBSERVE_LET_GO,
+	UNI_OBSERVE_CATCH,    /* flags: a CPU; base/catch.h; the text is a struct uni_catch */
 	UNI_OBSERVE_PRIORITY, /* flags: 1, as base/hurry.h; 0, as usual */
 };
 

@@ -59,7 +59,9 @@ struct uni_record_stats {
 	 * outside_low and outside_high bound the last addresses of the latter; firmware counts
 	 * those in a PC's firmware. */
 	uint64_t inside, outside, outside_low, outside_high, firmware;
-	uint64_t lost;		    /* samples that were made and not kept */
+	uint64_t lost; /* samples that were made and not kept */
+	uint64_t
+		callers; /* stops that tell who called the kernel, for time in it without samples */
 	uint64_t exits, exits_lost; /* VM exits written, and seen but not kept; all by weight */
 	uint64_t stop[UNI_STOP_NR];
 	uint64_t state[UNI_VCPU_STATE_NR]; /* where the vCPU was */

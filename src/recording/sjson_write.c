@@ -162,6 +162,8 @@ static void put_stats(struct uni_json *j, const struct uni_record_stats *st)
 	put_u64(j, "firmware", st->firmware);
 	put_u64(j, "halted", st->state[UNI_VCPU_HALTED]);
 	put_u64(j, "lost", st->lost);
+	if (st->callers != 0)
+		put_u64(j, "callers", st->callers);
 	put_u64(j, "exits", st->exits);
 	put_u64(j, "exits_lost", st->exits_lost);
 	put_counts(j, "stop", st->stop, UNI_STOP_NR, uni_stop_name);

@@ -208,6 +208,13 @@ static void on_stream_exit(void *ctx, const struct uni_stream_exit *e)
 		cfg->on_exit(cfg->ctx, &exit);
 }
 
+static void on_stream_pause(void *ctx, uint64_t ns)
+{
+	struct guest *g = ctx;
+
+	uni_hist_add(&g->pause, ns);
+}
+
 /* Brings the counters that live elsewhere into the statistics. */
 static void sum_up(struct guest *g, uint64_t now_ns)
 {
@@ -219,6 +226,7 @@ static void sum_up(struct guest *g, uint64_t now_ns)
 	st->lost = in.lost;
 	st->exits_lost = in.exits_lost;
 	st->failed = g->failed + in.failed;
+	st->callers = in.callers;
 	st->host_ns = in.host_ns;
 	st->host_runs = in.host_runs;
 	st->serve_ns = in.serve_ns;
@@ -285,7 +293,11 @@ static void read_watches(struct guest *g, unsigned tries, bool keep)
 static int drain_stream(struct guest *g)
 {
 	const struct uni_stream_sink sink = {
-		.ctx = g, .raw = on_stream_raw, .sample = on_stream_sample, .exit = on_stream_exit
+		.ctx = g,
+		.raw = on_stream_raw,
+		.sample = on_stream_sample,
+		.exit = on_stream_exit,
+		.pause = on_stream_pause,
 	};
 
 	return g->ops->stream_read(g->job->t, &sink);

@@ -2,10 +2,13 @@
 /*
  * A process that is in the kernel most of the time: for proc_kernel.sh. Each function makes its
  * system calls itself, so that its frame is the caller's for any unwinder. Prints "ready", and runs
- * until it is killed.
+ * until it is killed. With an argument, it also sleeps, and says so if a stop ended a sleep. Then
+ * read_more() makes three times as many calls as read_zeros().
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -28,6 +31,28 @@ __attribute__((noinline)) static void read_zeros(int fd)
 	__asm__ volatile("");
 }
 
+__attribute__((noinline)) static void read_more(int fd)
+{
+	for (int i = 0; i < 3; i++)
+		(void)call3(SYS_read, fd, (long)buffer, sizeof(buffer));
+	__asm__ volatile("");
+}
+
+/* It lasts a millisecond, or until a stop. */
+__attribute__((noinline)) static void doze(int ep)
+{
+	struct epoll_event none;
+	register long timeout __asm__("r10") = 1;
+	long ret;
+
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "0"(SYS_epoll_wait), "D"(ep), "S"(&none), "d"(1), "r"(timeout)
+			 : "rcx", "r11", "memory");
+	if (ret == -EINTR)
+		(void)call3(SYS_write, STDOUT_FILENO, (long)"EINTR\n", 6);
+}
+
 __attribute__((noinline)) static void look_up(int nr)
 {
 	for (int i = 0; i < nr; i++)
@@ -40,7 +65,25 @@ __attribute__((noinline)) static void spin(unsigned nr)
 	}
 }
 
-int main(void)
+static void run_with_sleeps(int fd)
+{
+	int ep = epoll_create1(EPOLL_CLOEXEC);
+	unsigned seed = 1;
+
+	for (;;) {
+		seed = seed * 1103515245u + 12345u;
+		if (seed >> 25 == 0)
+			doze(ep);
+		else if (seed >> 30 == 1)
+			read_zeros(fd);
+		else if (seed >> 30 == 2)
+			read_more(fd);
+		else
+			spin(seed >> 16 & 4095);
+	}
+}
+
+int main(int argc, char **argv)
 {
 	int fd = open("/dev/zero", O_RDONLY);
 	unsigned seed = 1;
@@ -49,6 +92,9 @@ int main(void)
 		return 1;
 	(void)puts("ready");
 	(void)fflush(stdout);
+	(void)argv;
+	if (argc > 1)
+		run_with_sleeps(fd);
 	/* The order changes all the time, so no sampler is in step with it. */
 	for (;;) {
 		seed = seed * 1103515245u + 12345u;

@@ -3,8 +3,8 @@
  * Samples by perf events: the kernel's CPU clock of each thread. Each sample has the thread's
  * registers and a copy of the top of its stack, both in user space. In the kernel, it also has the
  * kernel's chain. If that is not permitted, the kernel makes samples of user space only. Then the
- * rest of the thread's CPU time is a frame without a caller. Each thread has one event and one
- * ring. Later threads are found by searching for them.
+ * rest of the thread's CPU time is one frame, below its callers if they are known (callers.c). Each
+ * thread has one event and one ring. Later threads are found by searching for them.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -28,6 +28,8 @@
 #define RING_PAGES_MAX 1024u
 #define RING_NS	       (1000 * UNI_NSEC_PER_MSEC) /* how late a reader may be */
 #define LOOK_NS	       (100 * UNI_NSEC_PER_MSEC)
+#define NOTABLE	       100		      /* one part of so many */
+#define FIRST_NS       (2 * UNI_NSEC_PER_SEC) /* to wait for a thread's first known caller */
 
 static int open_event(int tid, double frequency, bool kernel)
 {
@@ -172,6 +174,7 @@ int uni_proc_stream_start(struct uni_target *base, const struct uni_stream_cfg *
 		return uni_err_nomem(err);
 	p->frequency = cfg->frequency;
 	p->samples = p->lost = p->failed = 0;
+	p->ending = false;
 	p->begin_ns = uni_now_ns();
 	for (int i = 0; i < p->nr_sampled; i++) {
 		int e = open_thread(p, &p->thread[i]);
@@ -179,6 +182,8 @@ int uni_proc_stream_start(struct uni_target *base, const struct uni_stream_cfg *
 		error = e != 0 && e != ESRCH ? e : error;
 		good += e == 0;
 	}
+	if (good != 0 && p->asks)
+		uni_proc_callers_start(p);
 	if (good != 0)
 		return 0;
 	if (error == 0)
@@ -249,35 +254,64 @@ static void drain_perf_ring(struct uni_proc *p, uint32_t vcpu, const struct uni_
  * The periods of CPU time that had no sample until run_ns: the thread was in the kernel, where none
  * was permitted. One period is not over yet.
  */
-static void put_kernel_time(struct uni_proc *p, uint32_t vcpu, uint64_t run_ns, uint64_t now_ns,
+static uint64_t kernel_periods(const struct uni_proc *p, struct uni_proc_thread *t, uint64_t run_ns)
+{
+	double periods = (double)(run_ns - uni_min(run_ns, t->run_ns)) * p->frequency / 1e9;
+	uint64_t nr = periods < (double)t->taken + 2 ? 0 : (uint64_t)periods - t->taken - 1;
+
+	t->notable = run_ns != t->seen_run_ns && (double)(t->in_kernel + nr) * NOTABLE > periods;
+	t->seen_run_ns = run_ns;
+	return nr;
+}
+
+/* A first caller may be known soon. */
+static bool waits_for_caller(struct uni_proc *p, uint32_t vcpu, uint64_t now_ns)
+{
+	struct uni_proc_thread *t = &p->thread[vcpu];
+
+	if (t->in_kernel_ns == 0)
+		t->in_kernel_ns = now_ns;
+	return p->callers != NULL && !p->ending && now_ns - t->in_kernel_ns < FIRST_NS &&
+	       !uni_proc_callers_known(p, vcpu);
+}
+
+static void put_kernel_time(struct uni_proc *p, uint32_t vcpu, uint64_t nr, uint64_t now_ns,
 	const struct uni_stream_sink *sink)
 {
 	static const uint64_t somewhere = 0;
 	struct uni_proc_thread *t = &p->thread[vcpu];
-	struct uni_stream_raw raw = {
-		.t_ns = now_ns, .vcpu = vcpu, .kernel = &somewhere, .nr_kernel = 1
-	};
-	double periods = (double)(run_ns - uni_min(run_ns, t->run_ns)) * p->frequency / 1e9;
+	struct uni_stream_raw raw = { .t_ns = now_ns, .vcpu = vcpu };
 
-	if (sink->raw == NULL || p->executed || periods < (double)t->taken + 2)
+	t->taken += nr;
+	t->in_kernel += nr;
+	p->samples += nr;
+	if (uni_proc_callers_known(p, vcpu)) {
+		uni_proc_callers_share(p, &raw, nr, sink);
 		return;
-	raw.weight = (uint64_t)periods - t->taken - 1;
+	}
+	raw.kernel = &somewhere;
+	raw.nr_kernel = 1;
+	raw.weight = nr;
 	raw.regs.state = UNI_VCPU_RUNNING;
-	t->taken += raw.weight;
-	p->samples += raw.weight;
 	sink->raw(sink->ctx, &raw);
 }
 
 static void read_thread(struct uni_proc *p, uint32_t vcpu, const struct uni_stream_sink *sink)
 {
-	const struct uni_proc_thread *t = &p->thread[vcpu];
-	uint64_t run_ns = 0, wait_ns, now_ns = uni_now_ns();
+	struct uni_proc_thread *t = &p->thread[vcpu];
+	uint64_t run_ns = 0, wait_ns, now_ns = uni_now_ns(), nr;
 	bool known = !p->kernel && t->begin_ns != 0 &&
 		     uni_vmm_thread_times(p->pid, t->stop.tid, &run_ns, &wait_ns);
 
 	drain_perf_ring(p, vcpu, sink); /* with all samples until run_ns */
-	if (known)
-		put_kernel_time(p, vcpu, run_ns, now_ns, sink);
+	nr = known ? kernel_periods(p, t, run_ns) : t->waits;
+	t->waits = 0;
+	if (sink->raw == NULL || p->executed || nr == 0)
+		return;
+	if (known && waits_for_caller(p, vcpu, now_ns))
+		t->waits = nr; /* to be told even if the thread ends */
+	else
+		put_kernel_time(p, vcpu, nr, now_ns, sink);
 }
 
 int uni_proc_stream_read(struct uni_target *base, const struct uni_stream_sink *sink)
@@ -288,6 +322,7 @@ int uni_proc_stream_read(struct uni_target *base, const struct uni_stream_sink *
 	add_new_threads(p, uni_now_ns());
 	for (int i = 0; i < p->nr_sampled; i++)
 		read_thread(p, (uint32_t)i, sink);
+	uni_proc_callers_tell(p, sink);
 	if (uni_proc_program_changed(p))
 		return -UNI_EGONE;
 	return uni_proc_list(p->pid, &tid, 1) != 0 ? 0 : -UNI_EGONE;
@@ -298,7 +333,11 @@ void uni_proc_stream_stats(struct uni_target *base, struct uni_stream_stats *ret
 	const struct uni_proc *p = (const struct uni_proc *)base;
 
 	*ret = (struct uni_stream_stats){
-		.begin_ns = p->begin_ns, .samples = p->samples, .lost = p->lost, .failed = p->failed
+		.begin_ns = p->begin_ns,
+		.samples = p->samples,
+		.lost = p->lost,
+		.failed = p->failed,
+		.callers = uni_proc_callers_votes(p),
 	};
 }
 
@@ -335,11 +374,14 @@ int uni_proc_stream_stop(struct uni_target *base)
 			(void)ioctl(p->thread[i].fd, PERF_EVENT_IOC_DISABLE, 0);
 	}
 	p->next_look_ns = UINT64_MAX;
+	p->ending = true;
+	uni_proc_callers_stop(p);
 	return 0;
 }
 
 void uni_proc_stream_close(struct uni_proc *p)
 {
+	uni_proc_callers_close(p);
 	for (int i = 0; i < p->nr_sampled; i++)
 		close_thread(&p->thread[i]);
 }

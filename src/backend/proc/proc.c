@@ -188,12 +188,17 @@ static int choose_way(struct uni_proc *p, const char *via, struct uni_err *err)
 	if (rc != 0 && via != NULL && strcmp(via, "perf") == 0)
 		return uni_err_set(err, (enum uni_errcode)why.code, "%.400s", why.msg);
 	p->streaming = rc == 0;
-	(void)snprintf(p->info.why, sizeof(p->info.why), "%.400s",
-		rc == 0 && !p->kernel
-			? "the kernel's own frames need root, CAP_PERFMON or "
-			  "kernel.perf_event_paranoid of 1 at most; its time is shown as [kernel], "
-			  "without the caller (via=stop finds the caller)"
-			: why.msg);
+	/* With that key nothing is stopped. */
+	p->asks = p->streaming && !p->kernel && via == NULL;
+	(void)snprintf(p->info.why, sizeof(p->info.why), "%.400s%s",
+		rc == 0 && !p->kernel ? "the kernel's own frames need root, CAP_PERFMON or "
+					"kernel.perf_event_paranoid of 1 at most; its time is "
+					"shown as [kernel], "
+				      : why.msg,
+		rc != 0 || p->kernel ? ""
+		: p->asks	     ? "below its callers, which short stops find (via=perf: none)"
+			  : "without the caller (short stops find it, unless via=perf or "
+			    "--no-pause)");
 	(void)snprintf(p->info.note, sizeof(p->info.note), "%s",
 		p->streaming ? "a process, sampled by perf events; stacks copied by the kernel"
 			     : "a process, its threads stopped by ptrace");

@@ -12,6 +12,12 @@ struct uni_proc_thread {
 	int fd;				    /* perf event, -1 */
 	uint64_t begin_ns, run_ns, wait_ns; /* values at the begin of sampling */
 	uint64_t taken; /* periods that its samples stand for, also the lost ones */
+	/* Without samples of the kernel: periods that it was there, told, and to be told. */
+	uint64_t in_kernel, waits;
+	uint64_t in_kernel_ns; /* when the first of them was seen */
+	uint64_t seen_run_ns;
+	bool notable; /* it runs, and is in the kernel for a part that matters */
+	struct uni_proc_votes *votes;
 	void *ring;
 	size_t ring_bytes; /* of the data, after the first page */
 };
@@ -37,6 +43,9 @@ struct uni_proc {
 	/* Sampling. */
 	bool streaming;
 	bool kernel; /* samples in the kernel are permitted, too */
+	bool asks;   /* otherwise: threads are stopped to find who called the kernel */
+	bool ending;
+	struct uni_proc_callers *callers;
 	double frequency;
 	uint64_t next_look_ns; /* for new threads */
 	uint64_t samples, lost, failed, begin_ns;
@@ -56,10 +65,13 @@ bool uni_proc_is_kernel(int pid);
  */
 int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, struct uni_regs *ret);
 void uni_proc_let_go(struct uni_proc_thread *t);
+/* The CPU on which a thread ran last; -1: not known. */
+int uni_proc_cpu(int pid, int tid);
 /* Has a signal stopped the process? */
 bool uni_proc_is_stopped(int pid);
 /* The process that traces one of its threads, if it is not us; 0: none. */
 int uni_proc_tracer(const struct uni_proc *p);
+bool uni_proc_is_traced(int tid); /* by anybody */
 /* Stops any thread, sleeping or not, without reading registers. Returns 0 also if it has ended. */
 int uni_proc_seize(struct uni_proc *p, struct uni_proc_thread *t);
 
@@ -89,6 +101,18 @@ void uni_proc_stream_stats(struct uni_target *base, struct uni_stream_stats *ret
 int uni_proc_stream_times(struct uni_target *base, uint32_t vcpu, struct uni_vcpu_times *ret);
 int uni_proc_stream_stop(struct uni_target *base);
 void uni_proc_stream_close(struct uni_proc *p);
+
+/* callers.c. With struct uni_proc.callers NULL there are no votes. */
+void uni_proc_callers_start(struct uni_proc *p);
+void uni_proc_callers_stop(struct uni_proc *p);
+void uni_proc_callers_close(struct uni_proc *p);
+uint64_t uni_proc_callers_votes(const struct uni_proc *p);
+/* Which threads are notable; and the pauses since the last call. */
+void uni_proc_callers_tell(struct uni_proc *p, const struct uni_stream_sink *sink);
+/* Has the thread votes? Then these periods are shared out; raw has what they have in common. */
+bool uni_proc_callers_known(struct uni_proc *p, uint32_t vcpu);
+void uni_proc_callers_share(struct uni_proc *p, struct uni_stream_raw *raw, uint64_t periods,
+	const struct uni_stream_sink *sink);
 
 /* write.c */
 struct uni_patch_job;

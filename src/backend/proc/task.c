@@ -63,6 +63,21 @@ static char state_of(int pid, int tid)
 	return end != NULL && end[1] == ' ' ? end[2] : '\0';
 }
 
+int uni_proc_cpu(int pid, int tid)
+{
+	const int spaces = 37; /* from the name to field 39 */
+	char path[64], text[512];
+	const char *at;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	if (uni_read_small(path, text, sizeof(text)) <= 0)
+		return -1;
+	at = strrchr(text, ')');
+	for (int i = 0; i < spaces && at != NULL; i++)
+		at = strchr(at + 1, ' ');
+	return at != NULL ? (int)strtol(at, NULL, 10) : -1;
+}
+
 int uni_proc_living(int pid)
 {
 	int tid[UNI_VCPU_MAX], nr = uni_min(uni_proc_list(pid, tid, UNI_VCPU_MAX), UNI_VCPU_MAX);
@@ -139,6 +154,11 @@ static int status_of(int tid, const char *key)
 static int tracer_of(int tid)
 {
 	return status_of(tid, "\nTracerPid:\t");
+}
+
+bool uni_proc_is_traced(int tid)
+{
+	return tracer_of(tid) != 0;
 }
 
 /* One of our threads, or our observer. */

@@ -86,6 +86,8 @@ static void put_guest(struct uni_json *j, const struct uni_recording *rec, uint3
 			(double)st->host_ns / (double)st->host_runs);
 	if (st->serve_ns != 0)
 		put_u64(j, "serve_ns", st->serve_ns);
+	if (st->callers != 0)
+		put_u64(j, "callers", st->callers);
 	if (shown->nr_times != 0) {
 		uni_json_key(j, "vcpus");
 		uni_json_array(j);
