@@ -303,8 +303,8 @@ static int write_callgrind_body(struct writer *w, const struct uni_view *v)
 	put_header(w, v);
 	put_functions(w);
 	if (w->rounded != 0 && v->lost != NULL)
-		uni_strbuf_addf(
-			v->lost, "%" PRIu64 " values were rounded to whole numbers\n", w->rounded);
+		uni_strbuf_addf(v->lost, "%" PRIu64 " value%s rounded to whole numbers\n",
+			w->rounded, w->rounded == 1 ? " was" : "s were");
 	return 0;
 }
 

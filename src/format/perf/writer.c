@@ -108,8 +108,8 @@ static int write_perf(const struct uni_view *v, const struct uni_export_opt *opt
 			rc = uni_err_nomem(err);
 	}
 	if (w.rounded != 0 && v->lost != NULL)
-		uni_strbuf_addf(
-			v->lost, "%" PRIu64 " values were rounded to whole numbers\n", w.rounded);
+		uni_strbuf_addf(v->lost, "%" PRIu64 " value%s rounded to whole numbers\n",
+			w.rounded, w.rounded == 1 ? " was" : "s were");
 	uni_vec_free(&w.stack.frames);
 	uni_rows_deinit(&w.rows);
 	return rc;

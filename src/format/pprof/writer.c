@@ -386,8 +386,8 @@ static int write_profile(
 		return uni_err_nomem(err);
 	put_document(w, v);
 	if (w->rounded != 0 && v->lost != NULL)
-		uni_strbuf_addf(
-			v->lost, "%" PRIu64 " values were rounded to whole numbers\n", w->rounded);
+		uni_strbuf_addf(v->lost, "%" PRIu64 " value%s rounded to whole numbers\n",
+			w->rounded, w->rounded == 1 ? " was" : "s were");
 	return w->oom ? uni_err_set(err, UNI_ENOMEM, "out of memory writing a pprof profile") : 0;
 }
 
