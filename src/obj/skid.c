@@ -180,10 +180,10 @@ static bool read_function(struct reader *r, const struct uni_symbol *f, const ui
 {
 	const struct uni_arch *a = uni_image_arch(r->img);
 	struct function fn = { .r = r, .f = f };
-	size_t size;
+	size_t size, i;
 	bool ok = true;
 
-	for (size_t i = 0; ok && i < f->size; i += size) {
+	for (i = 0; ok && i < f->size; i += size) {
 		size = a->insn_size == NULL ? a->insn : a->insn_size(code + i, (size_t)f->size - i);
 		if (size == 0 || size > f->size - i) {
 			fn.is_odd = true;
@@ -194,7 +194,7 @@ static bool read_function(struct reader *r, const struct uni_symbol *f, const ui
 	}
 	fn.leaves = fn.leaves || fn.is_odd || goes_on(fn.last);
 	if (ok && goes_on(fn.last))
-		ok = uni_vec_push(&r->tail, f->addr + f->size);
+		ok = uni_vec_push(&r->tail, f->addr + i);
 	return ok && uni_vec_push(&r->entry, ((struct uni_skid_entry){ f->addr, false })) &&
 	       (!fn.leaves || uni_vec_push(&r->leaves, f->addr)) &&
 	       (!fn.is_odd || add_odd(r, f->addr));
