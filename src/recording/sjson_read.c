@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "recording/sjson.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/json_load.h"
 #include "base/owner.h"
 #include "base/text.h"
 #include "recording/folder.h"
@@ -449,15 +449,15 @@ static int check_version(const json_t *root, uint64_t *ret, struct uni_err *err)
 
 int uni_session_parse(const char *text, size_t size, struct uni_session *ret, struct uni_err *err)
 {
-	json_error_t why;
-	_cleanup_(cleanup_json) json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
+	_cleanup_(cleanup_json) json_t *root =
+		uni_json_load(text, size, JSON_REJECT_DUPLICATES, UNI_JSON_TIMES, err);
 	struct uni_session s = { 0 };
 	uint64_t version = 0;
 	const char *bad;
 	int rc;
 
 	if (root == NULL)
-		return uni_err_set(err, UNI_EFORMAT, "line %d: %s", why.line, why.text);
+		return -UNI_EFORMAT;
 	rc = check_version(root, &version, err);
 	if (rc < 0)
 		return rc;
@@ -507,7 +507,7 @@ bool uni_session_is_one(int dir_fd)
 
 	if (load_text(dir_fd, &text, &size, NULL) < 0)
 		return false;
-	root = json_loadb(text, size, 0, NULL);
+	root = uni_json_load(text, size, 0, UNI_JSON_TIMES, NULL);
 	s.obj = root;
 	return strcmp(get_str(&s, "format"), "uniscope-session") == 0;
 }

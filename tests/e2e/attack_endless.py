@@ -247,17 +247,30 @@ def bomb(top, *args):
         for _ in range(256):
             f.write(pack.compress(bytes(1 << 20)))
         f.write(pack.flush())
+    refuses(top, 150, "unpacks to more than", *args, path)
+
+
+def refuses(top, megabytes, why, *args):
     log = f"{top}/log"
     with open(log, "wb") as out:
         # pylint: disable=consider-using-with
-        p = subprocess.Popen([U, *args, path], stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+        p = subprocess.Popen([U, *args], stdin=subprocess.DEVNULL, stdout=out, stderr=out)
         _, status, usage = os.wait4(p.pid, 0)
     p.returncode = os.waitstatus_to_exitcode(status)
     with open(log, encoding="utf-8") as f:
         text = f.read()
-    assert p.returncode == 1 and "unpacks to more than" in text and text.count("\n") == 1, f"{p.returncode}: {text}"
-    assert usage.ru_maxrss < 150 << 10, f"it took {usage.ru_maxrss >> 10} MB"
+    assert p.returncode == 1 and why in text and text.count("\n") == 1, f"{p.returncode}: {text}"
+    assert usage.ru_maxrss < megabytes << 10, f"it took {usage.ru_maxrss >> 10} MB"
     assert usage.ru_utime + usage.ru_stime < 5, f"it took {usage.ru_utime + usage.ru_stime} s"
+
+
+def json_bomb(top, value, *args):
+    """3 MB of JSON whose values would take 60 to 240 MB."""
+    text = '{"format": "uniscope-session", "version": 1, "shared": [' + value + f",{value}" * (3000000 // (len(value) + 1)) + "]}"
+    path = f"{top}/x.speedscope.json" if "speedscope" in args else f"{top}/session.json"
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+    refuses(top, 140, "in memory, its values take more than", *args, path if "speedscope" in args else top)
 
 
 if ALL:
@@ -299,5 +312,9 @@ for name, junk in ENDLESS_FILES.items() if ALL else list(ENDLESS_FILES.items())[
           "-o", "/nonexistent/s")
 for command in (["report"], ["import", "-o", "/nonexistent/s"], ["export", "-f", "folded"]) if ALL else (["report"],):
     check(f"{command[0]}: a gzip that unpacks to a thousand times its size", bomb, *command)
+for value in ("{}", "[]", '{"":0}', "1") if ALL else ("{}",):
+    check(f"report: a session of 3 MB of {value}", json_bomb, value, "report")
+    if value != "1":  # a file of numbers alone is no bomb
+        check(f"import: a speedscope file of 3 MB of {value}", json_bomb, value, "import", "--input-format", "speedscope", "-o", "/nonexistent/s")
 check("a second interrupt ends it at once, and the guest runs on", second_interrupt)
 finish()

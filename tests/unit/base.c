@@ -16,8 +16,10 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "base/json_load.h"
 #include "base/sink.h"
 #include "base/memo.h"
+#include "base/strbuf.h"
 #include "base/strtab.h"
 #include "base/text.h"
 
@@ -296,6 +298,47 @@ static void special_files_are_refused(void **state)
 	free(data);
 }
 
+/* "[V,V,...]" */
+static json_t *load_many(const char *value, unsigned nr, unsigned times, struct uni_err *err)
+{
+	struct uni_strbuf b;
+	json_t *root;
+
+	uni_strbuf_init(&b);
+	for (unsigned i = 0; i < nr; i++)
+		uni_strbuf_addf(&b, "%c%s", i == 0 ? '[' : ',', value);
+	uni_strbuf_adds(&b, "]");
+	assert_false(uni_strbuf_failed(&b));
+	root = uni_json_load(b.s, b.len, 0, times, err);
+	uni_strbuf_deinit(&b);
+	return root;
+}
+
+static void json_has_a_budget(void **state)
+{
+	struct uni_err err = { 0 };
+	json_t *root = load_many("1", 100000, UNI_JSON_TIMES_NUMBERS, &err);
+
+	assert_int_equal(json_array_size(root), 100000);
+	json_decref(root);
+	root = load_many("{}", 4000, UNI_JSON_TIMES, &err); /* any file may take 1 MB */
+	assert_int_equal(json_array_size(root), 4000);
+	json_decref(root);
+	assert_null(load_many("{}", 100000, UNI_JSON_TIMES_NUMBERS, &err));
+	assert_non_null(strstr(err.msg, "32 bytes for each"));
+	err.code = 0;
+	assert_null(load_many("[]", 100000, UNI_JSON_TIMES, &err));
+	assert_non_null(strstr(err.msg, "16 bytes for each"));
+	err.code = 0;
+	assert_null(load_many("x", 1, UNI_JSON_TIMES, &err));
+	assert_non_null(strstr(err.msg, "line 1"));
+	/* There is none for what this thread makes by itself. */
+	root = json_array();
+	for (unsigned i = 0; i < 100000; i++)
+		assert_int_equal(json_array_append_new(root, json_object()), 0);
+	json_decref(root);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -306,6 +349,7 @@ int main(void)
 		cmocka_unit_test(cursor_never_overruns),
 		cmocka_unit_test(strbuf_without_room),
 		cmocka_unit_test(json_escapes_and_nests),
+		cmocka_unit_test(json_has_a_budget),
 		cmocka_unit_test(strtab_interns),
 		cmocka_unit_test(memo_finds_ends_and_texts),
 		cmocka_unit_test(memo_grows),

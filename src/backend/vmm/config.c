@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "backend/vmm/config.h"
 
-#include <jansson.h>
 #include <string.h>
 
+#include "base/json_load.h"
 #include "base/text.h"
 
 static void take_image(const json_t *path, struct uni_vmm_cmdline *ret)
@@ -65,7 +65,7 @@ static bool take_cloud_hypervisor(const json_t *root, struct uni_vmm_cmdline *re
 
 bool uni_vmm_config_parse(const void *data, size_t size, struct uni_vmm_cmdline *ret)
 {
-	json_t *root = json_loadb(data, size, JSON_REJECT_DUPLICATES, NULL);
+	json_t *root = uni_json_load(data, size, JSON_REJECT_DUPLICATES, UNI_JSON_TIMES, NULL);
 	bool ok = take_firecracker(root, ret) || take_cloud_hypervisor(root, ret);
 
 	json_decref(root);

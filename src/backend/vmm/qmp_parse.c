@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Converts QMP messages to values: pure functions over bytes from a VMM. */
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/json_load.h"
 #include "base/text.h"
 #include "backend/vmm/qmp.h"
 
@@ -47,7 +47,7 @@ int uni_qmp_parse(const void *data, size_t size, struct uni_qmp_message *ret)
 	memset(ret, 0, sizeof(*ret));
 	if (size > UNI_QMP_MESSAGE_MAX)
 		return -UNI_EFORMAT;
-	json = json_loadb(data, size, JSON_ALLOW_NUL, NULL);
+	json = uni_json_load(data, size, JSON_ALLOW_NUL, UNI_JSON_TIMES, NULL);
 	if (!json_is_object(json)) {
 		json_decref(json);
 		return -UNI_EFORMAT;

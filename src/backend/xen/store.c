@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "backend/xen/store.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/json_load.h"
 #include "base/text.h"
 #include "backend/xen/uuid.h"
 
@@ -71,7 +71,7 @@ const char *uni_xen_store_kind(struct uni_xen_call *x, const struct uni_xen_domi
 void uni_xen_store_kernel_of(const char *json, size_t size, char *ret, size_t cap)
 {
 	/* xl puts a zero byte at its end. */
-	json_t *root = json_loadb(json, size, JSON_DISABLE_EOF_CHECK, NULL);
+	json_t *root = uni_json_load(json, size, JSON_DISABLE_EOF_CHECK, UNI_JSON_TIMES, NULL);
 	const json_t *b_info = json_object_get(root, "b_info");
 	const char *kernel = json_string_value(json_object_get(b_info, "kernel"));
 

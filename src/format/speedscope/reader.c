@@ -3,11 +3,11 @@
  * speedscope's file format: "sampled" profiles as they are, "evented" ones by the time that passed
  * with a stack open. All profiles of a file that count in the same unit are added up.
  */
-#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/json_load.h"
 #include "format/stack.h"
 
 static const char schema[] = "speedscope.app/file-format-schema.json";
@@ -166,12 +166,11 @@ static int read_speedscope(const char *data, size_t size, const struct uni_impor
 	struct uni_profile *p, struct uni_import_stats *stats_ret, struct uni_err *err)
 {
 	struct reader r = { 0 };
-	json_error_t why;
-	json_t *root = json_loadb(data, size, 0, &why);
+	json_t *root = uni_json_load(data, size, 0, UNI_JSON_TIMES_NUMBERS, err);
 	int rc;
 
 	if (root == NULL)
-		return uni_err_set(err, UNI_EFORMAT, "no JSON: line %d: %s", why.line, why.text);
+		return uni_err_prefix(err, "no JSON");
 	r.frames = json_object_get(json_object_get(root, "shared"), "frames");
 	rc = uni_stack_init(&r.stack, p) ? 0 : -UNI_ENOMEM;
 	uni_stack_allow(&r.stack, size);
