@@ -16,6 +16,7 @@
 
 #include "base/caps.h"
 #include "base/door.h"
+#include "base/privilege.h"
 #include "base/strbuf.h"
 
 #define DEPTH_MAX 8
@@ -56,7 +57,8 @@ static _Noreturn void keep_until_closed(const char *path, int watch)
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	(void)setpgid(0, 0); /* SIGKILL, too */
 	(void)prctl(PR_SET_NAME, "uni-keeper");
-	(void)uni_caps_keep(caps, false, NULL);
+	if (!uni_privilege_is_dropped())
+		(void)uni_caps_keep(caps, false, NULL);
 	/* Readers of our outputs must not wait for this process. */
 	for (int i = 0; i < 3; i++)
 		(void)close(i);

@@ -72,6 +72,7 @@ static const int allowed[] = {
 	SCMP_SYS(getgid),
 	SCMP_SYS(getegid),
 	SCMP_SYS(getpgrp),
+	SCMP_SYS(setpgid),
 	SCMP_SYS(capget),
 	SCMP_SYS(getrlimit),
 	SCMP_SYS(uname),

@@ -170,6 +170,27 @@ def other_build(top):
     assert r.returncode == 1 and not r.stdout and re.fullmatch(r"uniscope: .*is of another build.*\n", r.stderr), r
 
 
+def leaves_nothing(top):
+    """A worker unpacks a pipe into a folder, which is gone afterwards, also if the worker was killed."""
+    name, temporary = session(top), f"{top}/tmp"
+    os.mkdir(temporary)
+    os.chmod(temporary, 0o1777)
+    packed = subprocess.run(["tar", "-c", "-C", os.path.dirname(name), os.path.basename(name)], capture_output=True, check=True).stdout
+    with open(f"{top}/tar", "wb") as f:
+        f.write(packed)
+    fifo, more = f"{top}/fifo", {"stdout": subprocess.PIPE, "env": {**os.environ, "TMPDIR": temporary}}
+    with open(f"{top}/tar", "rb") as f:
+        r = subprocess.run([U, "report", "-"], stdin=f, check=False, timeout=300, **more)
+    assert r.returncode == 0 and b"SELF" in r.stdout and not os.listdir(temporary), f"{r}: {os.listdir(temporary)}"
+    os.mkfifo(fifo)
+    with subprocess.Popen([U, "trace", "syscalls", "-"], stdin=subprocess.PIPE, **more) as p:
+        p.stdin.write(packed[:len(packed) // 2])
+        p.stdin.flush()
+        wait_for(lambda: os.listdir(temporary) or p.poll() is not None)
+        p.kill()
+    wait_for(lambda: not os.listdir(temporary))
+
+
 def opener_ends(top):
     """With its worker, whatever it does."""
     fifo = f"{top}/fifo"
@@ -197,6 +218,7 @@ check("a command that reads files has no right but its user's", rights)
 check("root's outputs are complete and root's, also among another user's files", root_reads_and_writes)
 check("other system calls end it with one line", calls)
 check("it writes only where its outputs are", writes, where="/var/tmp")
+check("what it unpacks is gone afterwards", leaves_nothing, where="/var/tmp")
 check("the opener ends with its worker", opener_ends)
 check("an opener of another build is refused in one line", other_build, where="/var/tmp")
 finish()
