@@ -43,6 +43,7 @@ struct uni_attach_args {
 	bool exits_too;	   /* VM exits are counted if that is possible */
 	bool rest_ok;	   /* a guest that its VMM has paused will do */
 	bool no_samples;   /* nothing is sampled */
+	bool writes;	   /* into the guest, besides */
 	bool inside_ok;	   /* the guest's own recording is enough: no registers, no memory */
 	bool accept_image; /* of another build, too */
 	bool no_image_ok;  /* go on without an image (addresses stay unnamed) */

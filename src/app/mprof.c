@@ -96,7 +96,7 @@ static int check_threads(const char *path, struct uni_err *err)
 
 static int take_own(const char *target, const char *folder, char **path_ret, struct uni_err *err)
 {
-	const struct uni_tracing_args args = { .rest_ok = true };
+	const struct uni_tracing_args args = { .rest_ok = true, .reads_only = true };
 	struct uni_tracing t;
 	struct uni_strbuf path;
 	int rc;

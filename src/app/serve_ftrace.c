@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "app/signals.h"
 #include "app/term.h"
-#include "app/unpatch.h"
 #include "serve/ftrace_http.h"
 #include "tracing/clock.h"
 
@@ -25,6 +24,7 @@ struct live {
 	struct uni_tracing t;
 	struct uni_choice choice;
 	struct uni_tclock clock;
+	struct uni_httpd *httpd;
 	enum uni_ftrace_tracer tracer; /* that the guest's code is patched for */
 	uint64_t poll_until_ns;
 	uint64_t ours_ns; /* when to look again whether it still is */
@@ -129,21 +129,18 @@ static int serve_once(struct uni_ftrace *f, struct uni_httpd *h, struct uni_err 
 static int serve_until_stopped(struct live *l, struct uni_ftrace *f, struct uni_err *err)
 {
 	const atomic_bool *stop = uni_signals_stop();
-	const struct uni_httpd_cfg cfg = uni_ftrace_httpd(f, l->o->port);
 	struct uni_signals signals;
-	struct uni_httpd *h;
-	int rc;
+	int rc = 0;
 
 	uni_signals_begin(&signals);
-	rc = uni_httpd_create(&cfg, &h, err);
-	if (rc == 0) {
-		uni_note("serving http://127.0.0.1:%u/ftrace/ (Ctrl-C ends it)", uni_httpd_port(h));
-		while (rc == 0 && !atomic_load(stop)) {
-			look_at_others(l, f);
-			rc = serve_once(f, h, err);
-		}
-		uni_httpd_destroy(h);
+	uni_httpd_set_ctx(l->httpd, f);
+	uni_note("serving http://127.0.0.1:%u/ftrace/ (Ctrl-C ends it)", uni_httpd_port(l->httpd));
+	while (rc == 0 && !atomic_load(stop)) {
+		look_at_others(l, f);
+		rc = serve_once(f, l->httpd, err);
 	}
+	uni_httpd_destroy(l->httpd);
+	l->httpd = NULL;
 	uni_signals_end(&signals);
 	return rc;
 }
@@ -226,6 +223,7 @@ static int serve_guest(struct live *l, struct uni_err *err)
 int uni_serve_ftrace(
 	const char *target, const struct uni_serve_ftrace_args *args, struct uni_err *err)
 {
+	const struct uni_httpd_cfg cfg = uni_ftrace_httpd(NULL, args->port);
 	struct live *l = calloc(1, sizeof(*l));
 	int rc;
 
@@ -234,17 +232,17 @@ int uni_serve_ftrace(
 	l->o = args;
 	rc = uni_choice_make(&l->choice, args->tracing, err);
 	if (rc == 0) {
-		rc = uni_tracing_open(&l->t, target, args->tracing, err);
+		/* The socket comes first: a process without rights cannot make any. */
+		rc = uni_httpd_create(&cfg, &l->httpd, err);
+		if (rc == 0)
+			rc = uni_tracing_open(&l->t, target, args->tracing, err);
 		if (rc == 0) {
-			rc = uni_tracing_own(&l->t, target, err);
-			if (rc == 0 && !args->keep)
-				rc = uni_unpatch_begin(&l->t, target, args->tracing, err);
-			if (rc == 0)
-				rc = serve_guest(l, err);
+			rc = serve_guest(l, err);
 			uni_tracing_close(&l->t);
 		}
 		uni_choice_free(&l->choice);
 	}
+	uni_httpd_destroy(l->httpd);
 	uni_tclock_close(&l->clock);
 	free(l);
 	return rc;

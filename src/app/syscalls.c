@@ -8,8 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/privilege.h"
 #include "base/checked.h"
+#include "base/confine.h"
+#include "base/privilege.h"
 #include "app/scratch.h"
 #include "app/symbols.h"
 #include "app/syscalls_live.h"
@@ -18,7 +19,7 @@
 #include "app/trace_open.h"
 #include "app/tracing_session.h"
 #include "app/uktrace.h"
-#include "app/unpatch.h"
+#include "backend/shared.h"
 
 #define FILE_MAX_BYTES ((size_t)1 << 30)
 
@@ -441,9 +442,11 @@ static int record_and_read(struct input *in, struct uni_tracing *t, struct uni_e
 }
 
 /* Without our tracer in the image, Unikraft's tracepoints give as much as they can. */
-static int from_buffer(struct input *in, const char *target, struct uni_err *err)
+static int from_buffer(
+	struct input *in, const char *target, struct uni_target_shared *shared, struct uni_err *err)
 {
-	const struct uni_uktrace_args args = { .image = uni_images_first(&in->a->images),
+	const struct uni_uktrace_args args = { .shared = shared,
+		.image = uni_images_first(&in->a->images),
 		.qmp = in->a->qmp,
 		.debug_dirs = in->a->debug_dirs,
 		.wait = in->a->wait };
@@ -460,28 +463,30 @@ static int from_buffer(struct input *in, const char *target, struct uni_err *err
 	return rc;
 }
 
-static int read_guest(struct input *in, const char *target, struct uni_err *err)
+static int trace_guest(
+	struct input *in, const char *target, struct uni_target_shared *shared, struct uni_err *err)
 {
 	const struct uni_tracing_args args = { .images = in->a->images,
 		.qmp = in->a->qmp,
 		.debug_dirs = in->a->debug_dirs,
-		.wait = in->a->wait };
+		.wait = in->a->wait,
+		.shared = shared,
+		.may_give_up = true,
+		.owns = true,
+		.guarded = true };
 	struct uni_err why = { 0 };
 	struct uni_tracing t;
 	int rc = uni_tracing_open(&t, target, &args, err);
 
 	if (rc == 0) {
-		rc = uni_tracing_own(&t, target, err);
-		if (rc == 0)
-			rc = uni_unpatch_begin(&t, target, &args, err);
-		if (rc == 0)
-			rc = record_and_read(in, &t, err);
+		rc = record_and_read(in, &t, err);
 		uni_tracing_close(&t);
 		return rc;
 	}
 	if (err->code != UNI_ENOENT)
 		return rc;
-	if (from_buffer(in, target, &why) == 0) {
+	/* Without rights, it is not found by a name again. */
+	if (from_buffer(in, t.g.spec.text[0] != '\0' ? t.g.spec.text : target, shared, &why) == 0) {
 		*err = (struct uni_err){ 0 };
 		return 0;
 	}
@@ -496,6 +501,19 @@ static int read_guest(struct input *in, const char *target, struct uni_err *err)
 		"the "
 		"functions that answer them, under QEMU's TCG",
 		why.msg);
+}
+
+static int read_guest(struct input *in, const char *target, struct uni_err *err)
+{
+	struct uni_target_shared *shared = uni_target_shared_create();
+	int rc;
+
+	if (shared == NULL)
+		return no_memory(err);
+	uni_confine_output(in->a->save);
+	rc = trace_guest(in, target, shared, err);
+	uni_target_shared_destroy(shared);
+	return rc;
 }
 
 int uni_syscalls_read(const char *what, const struct uni_syscalls_args *args,

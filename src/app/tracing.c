@@ -3,17 +3,21 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "app/inside.h"
+#include "app/resolve.h"
 #include "app/signals.h"
 #include "app/term.h"
 #include "app/unpatch.h"
+#include "backend/shared.h"
 #include "tracing/lock.h"
 
 #define RETRY_NS (100 * UNI_NSEC_PER_MSEC)
@@ -51,52 +55,117 @@ static int wait_for_ring(struct uni_tracing *t, const struct uni_tracer_args *ar
 	return rc;
 }
 
+static int claim_guest(struct uni_tracing *t, const struct uni_target_info *info,
+	const char *target, const struct uni_tracing_args *args, struct uni_err *err)
+{
+	int rc = args->owns ? uni_trace_own(info, target, &t->owner, err) : 0;
+
+	return rc == 0 && args->guarded ? uni_unpatch_begin(t, info->pid, target, args, err) : rc;
+}
+
+/*
+ * First come the locks and the guardian, which take rights. The guardian keeps them all, and reads
+ * nothing of the guest. *claimed_ret: that was done, and the rights are gone.
+ */
+static int give_up_rights(struct uni_tracing *t, const struct uni_spec *spec, const char *target,
+	const struct uni_tracing_args *args, const struct uni_attach_args *attach,
+	bool *claimed_ret, struct uni_err *err)
+{
+	struct uni_target_info info = { 0 };
+	struct uni_guest_plan plan;
+	int rc = uni_guest_plan_rights(spec, attach, &plan, err);
+
+	*claimed_ret = rc == 0 && plan.rights != UNI_GUEST_ALL;
+	if (!*claimed_ret)
+		return rc;
+	info.pid = plan.rights == UNI_GUEST_OWNER ? plan.pid : plan.watched.pid;
+	rc = claim_guest(t, &info, target, args, err);
+	return rc == 0 ? uni_guests_give_up_rights(&plan, 1, err) : rc;
+}
+
+static int open_guest(struct uni_tracing *t, const char *target,
+	const struct uni_tracing_args *args, struct uni_attach_args *attach, bool *claimed_ret,
+	struct uni_err *err)
+{
+	_cleanup_free_ struct uni_spec *spec = calloc(1, sizeof(*spec));
+	int rc;
+
+	if (args->shared == NULL)
+		t->shared = uni_target_shared_create();
+	attach->shared = args->shared != NULL ? args->shared : t->shared;
+	if (spec == NULL || attach->shared == NULL)
+		return uni_err_nomem(err);
+	attach->target = target;
+	if (args->may_give_up) {
+		rc = uni_guest_await(target, attach->wait_ns, spec, err);
+		if (rc == 0)
+			rc = give_up_rights(t, spec, target, args, attach, claimed_ret, err);
+		if (rc != 0)
+			return rc;
+		attach->target = spec->text;
+	}
+	return uni_guest_open(&t->g, attach, err);
+}
+
+static int open_tracer(struct uni_tracing *t, const struct uni_tracing_args *args,
+	const struct uni_attach_args *attach, uint64_t begin_ns, struct uni_err *err)
+{
+	const struct uni_tracer_args tracer = { .head = args->head,
+		.search = attach->search,
+		.t = t->g.t,
+		.image = t->g.image,
+		.bias = t->g.bias };
+	uint64_t until_ns = begin_ns + attach->wait_ns;
+	int rc;
+
+	uni_guest_note_unplaced(&t->g, "only samples tell where it runs: it is left out");
+	if (t->g.awaited)
+		until_ns = uni_max(until_ns, uni_now_ns() + BOOT_NS);
+	rc = wait_for_ring(t, &tracer, until_ns, args->rest_ok, err);
+	if (rc == 0 || attach->wait_ns == 0 || uni_now_ns() < until_ns)
+		return rc;
+	return uni_err_prefix(err, "waited %g s (--wait)", args->wait);
+}
+
 int uni_tracing_open(struct uni_tracing *t, const char *target, const struct uni_tracing_args *args,
 	struct uni_err *err)
 {
 	struct uni_opt_list programs = { 0 };
-	const struct uni_attach_args attach = { .target = target,
-		.image = uni_images_first(&args->images),
+	struct uni_attach_args attach = { .image = uni_images_first(&args->images),
 		.sysroot = &programs,
 		.qmp = args->qmp,
 		/* Nothing is sampled, so nothing has to be loaded into the host's kernel. */
 		.method = "pause",
 		.no_samples = true,
+		.writes = !args->reads_only,
 		.inside_ok = true,
 		.search = uni_search_of(&args->debug_dirs),
 		.wait_ns = (uint64_t)(args->wait * 1e9),
 		.await_run = args->await_run,
 		.rest_ok = args->rest_ok,
 		.no_image_ok = true };
-	struct uni_tracer_args tracer = { .head = args->head, .search = attach.search };
-	uint64_t until_ns = uni_now_ns() + attach.wait_ns;
+	uint64_t begin_ns = uni_now_ns();
+	bool claimed = false;
 	int rc;
 
-	t->tracer = NULL;
-	t->owner = t->guard = -1;
+	*t = (struct uni_tracing){ .owner = -1, .guard = -1 };
 	if (args->wait < 0 || args->wait > 1e7)
 		return uni_err_set(err, UNI_EUSAGE, "--wait must be between 0 and 10000000 s");
 	rc = uni_images_others(&args->images, &programs, err);
 	if (rc == 0) {
 		uni_trace_await_guardian(target);
-		rc = uni_guest_open(&t->g, &attach, err);
+		rc = open_guest(t, target, args, &attach, &claimed, err);
 	}
 	uni_vec_free(&programs.items);
-	if (rc != 0)
-		return rc;
-	uni_guest_note_unplaced(&t->g, "only samples tell where it runs: it is left out");
-	tracer.t = t->g.t;
-	tracer.image = t->g.image;
-	tracer.bias = t->g.bias;
-	if (t->g.awaited)
-		until_ns = uni_max(until_ns, uni_now_ns() + BOOT_NS);
-	rc = wait_for_ring(t, &tracer, until_ns, args->rest_ok, err);
 	if (rc == 0)
-		return 0;
-	uni_guest_close(&t->g);
-	if (attach.wait_ns == 0 || uni_now_ns() < until_ns)
-		return rc;
-	return uni_err_prefix(err, "waited %g s (--wait)", args->wait);
+		rc = open_tracer(t, args, &attach, begin_ns, err);
+	if (rc == 0 && !claimed)
+		rc = claim_guest(t, &t->g.info, target, args, err);
+	if (rc == 0)
+		uni_unpatch_arm(t);
+	else
+		uni_tracing_close(t);
+	return rc;
 }
 
 void uni_tracing_close(struct uni_tracing *t)
@@ -104,13 +173,9 @@ void uni_tracing_close(struct uni_tracing *t)
 	uni_unpatch_end(t);
 	uni_tracer_close(t->tracer);
 	uni_guest_close(&t->g);
+	uni_target_shared_destroy(t->shared);
 	if (t->owner >= 0)
 		(void)close(t->owner);
-}
-
-int uni_tracing_own(struct uni_tracing *t, const char *target, struct uni_err *err)
-{
-	return uni_trace_own(&t->g.info, target, &t->owner, err);
 }
 
 bool uni_choice_given(const struct uni_tracing_args *a)

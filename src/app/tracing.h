@@ -21,8 +21,17 @@ struct uni_tracing_args {
 	struct uni_opt_list images; /* -e: what the guest runs, then programs that it loads */
 	struct uni_opt_list debug_dirs;
 	double wait;
-	bool rest_ok;	/* a guest that is stopped is enough */
-	bool await_run; /* one that does not run yet is waited for */
+	bool rest_ok;			  /* a guest that is stopped is enough */
+	bool await_run;			  /* one that does not run yet is waited for */
+	struct uni_target_shared *shared; /* with other looks at this guest; NULL: none */
+	bool may_give_up;		  /* rights may be given up before the image is read */
+	bool reads_only;		  /* nothing is switched on or off */
+	/*
+	 * Excludes other tracers until it is closed: functions are chosen. -UNI_EBUSY: another one
+	 * has the guest.
+	 */
+	bool owns;
+	bool guarded; /* with owns: they are switched off if this process dies (app/unpatch.h) */
 	/* Which functions, and how: */
 	struct uni_opt_list filter, regex, exclude, args, trigger;
 	const char *mode;
@@ -99,8 +108,9 @@ struct uni_tracing_args {
 struct uni_tracing {
 	struct uni_guest g; /* first: it may not move */
 	struct uni_tracer *tracer;
-	int owner; /* -1: not ours alone */
-	int guard; /* to its guardian (app/unpatch.h); -1: there is none */
+	struct uni_target_shared *shared; /* its own; NULL: none */
+	int owner;			  /* -1: not ours alone */
+	int guard;			  /* to its guardian (app/unpatch.h); -1: there is none */
 	pid_t guardian;
 };
 
@@ -108,9 +118,6 @@ struct uni_tracing {
 int uni_tracing_open(struct uni_tracing *t, const char *target, const struct uni_tracing_args *args,
 	struct uni_err *err);
 void uni_tracing_close(struct uni_tracing *t);
-/* Before functions are chosen: excludes other tracers until it is closed. -UNI_EBUSY: another one
- * has the guest. */
-int uni_tracing_own(struct uni_tracing *t, const char *target, struct uni_err *err);
 
 /* The options as a choice, and in words; borrows their strings. */
 struct uni_choice {

@@ -8,6 +8,7 @@
 #include "format/uktrace/order.h"
 
 struct uni_uktrace_args {
+	struct uni_target_shared *shared; /* with other looks at this guest; NULL: none */
 	const char *image, *qmp;
 	struct uni_opt_list debug_dirs;
 	double wait;

@@ -19,6 +19,8 @@
 #define NAP_NS (50 * UNI_NSEC_PER_MSEC)
 #define TRY_NS (30 * UNI_NSEC_PER_SEC)
 
+enum { ARMED = 1, ENDS };
+
 /* "trace stop" of the guest. The words are copies: the guardian erases its command line. */
 static char **stop_words(const char *target, const struct uni_tracing_args *a)
 {
@@ -84,20 +86,29 @@ static bool is_there(int pid)
 	return pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH;
 }
 
+/* False: nobody is left to say anything. */
+static bool is_told(int watch, char *said_ret)
+{
+	ssize_t n;
+
+	do
+		n = read(watch, said_ret, 1);
+	while (n < 0 && errno == EINTR);
+	return n == 1;
+}
+
 /* The kernel or another helper may still be about to let go of the guest: tries for a while. */
 static _Noreturn void guard_guest(int watch, int owner, int guard, char **argv, int pid)
 {
 	const struct timespec nap = uni_ns_timespec(NAP_NS);
 	int fd[] = { watch, owner, guard };
 	uint64_t until_ns;
-	ssize_t n;
-	char c;
+	char said = 0;
 
 	uni_helper_begin("uni-unpatch", fd, uni_array_len(fd));
-	do
-		n = read(fd[0], &c, 1);
-	while (n < 0 && errno == EINTR);
-	if (n != 0)
+	while (said != ENDS && is_told(fd[0], &said))
+		;
+	if (said != ARMED)
 		_exit(0);
 	until_ns = uni_now_ns() + TRY_NS;
 	(void)setenv(UNI_TRACE_GUARDIAN, "1", 1);
@@ -106,19 +117,13 @@ static _Noreturn void guard_guest(int watch, int owner, int guard, char **argv, 
 	_exit(0);
 }
 
-int uni_unpatch_begin(struct uni_tracing *t, const char *target,
+int uni_unpatch_begin(struct uni_tracing *t, int pid, const char *target,
 	const struct uni_tracing_args *args, struct uni_err *err)
 {
 	_cleanup_close_ int guard = -1;
-	char **argv;
+	char **argv = stop_words(target, args);
 	int fd[2] = { -1, -1 };
-	int rc;
-
-	/* Over a serial line, only the guest itself could switch them off. */
-	if ((t->g.t->ops->caps(t->g.t) & UNI_CAP_INSIDE) != 0)
-		return 0;
-	argv = stop_words(target, args);
-	rc = argv == NULL ? uni_err_nomem(err) : uni_trace_guard(target, &guard, err);
+	int rc = argv == NULL ? uni_err_nomem(err) : uni_trace_guard(target, &guard, err);
 
 	if (rc == 0 && pipe2(fd, O_CLOEXEC) != 0)
 		rc = uni_err_set(err, UNI_EIO, "cannot make a pipe: %s", strerror(errno));
@@ -126,7 +131,7 @@ int uni_unpatch_begin(struct uni_tracing *t, const char *target,
 		t->guardian = fork();
 		if (t->guardian == 0) {
 			(void)close(fd[1]);
-			guard_guest(fd[0], t->owner, guard, argv, t->g.info.pid);
+			guard_guest(fd[0], t->owner, guard, argv, pid);
 		}
 		(void)close(fd[0]);
 		t->guard = fd[1];
@@ -140,11 +145,25 @@ int uni_unpatch_begin(struct uni_tracing *t, const char *target,
 	return rc;
 }
 
+static void tell_guardian(struct uni_tracing *t, char what)
+{
+	(void)!write(t->guard, &what, 1);
+}
+
+void uni_unpatch_arm(struct uni_tracing *t)
+{
+	/* Over a line of its own, only the guest itself could switch them off. */
+	if (t->guard >= 0 && (t->g.t->ops->caps(t->g.t) & UNI_CAP_INSIDE) != 0)
+		uni_unpatch_end(t);
+	else if (t->guard >= 0)
+		tell_guardian(t, ARMED);
+}
+
 void uni_unpatch_end(struct uni_tracing *t)
 {
 	if (t->guard < 0)
 		return;
-	(void)!write(t->guard, "", 1);
+	tell_guardian(t, ENDS);
 	(void)close(t->guard);
 	t->guard = -1;
 	while (waitpid(t->guardian, NULL, 0) < 0 && errno == EINTR)

@@ -132,6 +132,18 @@ static void plan_owner(
 		ret->rights = UNI_GUEST_OWNER;
 }
 
+/* One look at a VM stops it, and begins with what the kernel knows, if that can be had. */
+static void plan_look(
+	const struct uni_spec *spec, const struct uni_attach_args *args, struct uni_guest_plan *ret)
+{
+	struct uni_err ignored = { 0 };
+
+	plan_owner(spec, args, ret);
+	if (ret->rights == UNI_GUEST_OWNER)
+		(void)uni_target_backend(spec->scheme)
+			->hand_over(spec, args->shared, false, &ignored);
+}
+
 /* Is there a wish that only a stopped guest fulfils? Also: whether its image decides. */
 static bool may_need_stop(const struct uni_spec *spec, const struct uni_attach_args *args,
 	const struct uni_target_ops *ops, bool *by_image_ret)
@@ -284,11 +296,13 @@ int uni_guest_plan_rights(const struct uni_spec *spec, const struct uni_attach_a
 	if (ops != NULL && ops->is_file)
 		ret->rights = UNI_GUEST_NONE;
 	else if (ops != NULL && ops->observed_pid != NULL)
-		return plan_process(spec, args, ret, err);
+		return args->writes ? 0 : plan_process(spec, args, ret, err); /* it only reads */
 	else if (ops != NULL && ops->hand_line != NULL)
 		plan_beside(spec, args, ret);
-	else if (ops == NULL || args->once || ops->hand_over == NULL || ops->choose_key == NULL)
-		return 0; /* one look at a VM stops it, and begins with what the kernel knows */
+	else if (ops == NULL || ops->hand_over == NULL || ops->choose_key == NULL)
+		return 0;
+	else if (args->once)
+		plan_look(spec, args, ret);
 	else if (is_stopped(spec, args))
 		plan_owner(spec, args, ret);
 	else

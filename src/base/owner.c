@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/door.h"
+#include "base/privilege.h"
 #include "base/text.h"
 
 bool uni_owner_force;
@@ -21,7 +22,7 @@ static bool is_sudo_caller(uid_t uid)
 
 bool uni_owner_is_ours(uid_t uid)
 {
-	return uid == 0 || uid == geteuid() || is_sudo_caller(uid);
+	return uid == 0 || uid == uni_privilege_caller() || is_sudo_caller(uid);
 }
 
 int uni_owner_check(int fd, const char *path, struct uni_err *err)
@@ -31,7 +32,8 @@ int uni_owner_check(int fd, const char *path, struct uni_err *err)
 	if (uni_owner_force || fstat(fd, &st) != 0 ||
 		(!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
 		return 0;
-	if (uni_owner_is_ours(st.st_uid))
+	/* Or this process made it. */
+	if (uni_owner_is_ours(st.st_uid) || st.st_uid == geteuid())
 		return 0;
 	return uni_err_set(err, UNI_EPERM,
 		"%s belongs to neither you nor root; --force reads it all the same", path);

@@ -41,11 +41,22 @@ bool uni_privilege_has(void)
 
 /* More that this kernel wants. */
 static uint64_t observers_more;
-static bool dropped;
+static bool dropped, is_owner;
+static uid_t caller;
 
 bool uni_privilege_is_dropped(void)
 {
 	return dropped;
+}
+
+uid_t uni_privilege_caller(void)
+{
+	return is_owner ? caller : geteuid();
+}
+
+bool uni_privilege_may_stop(void)
+{
+	return !dropped || is_owner;
 }
 
 /* Either right is enough to read. */
@@ -193,10 +204,11 @@ int uni_privilege_drop_to_owner(int pid, struct uni_err *err)
 	if (rc != 0)
 		return rc;
 	uni_observer_leave_memory();
+	caller = geteuid();
 	if (!stat_owner(pid, &st) || !change_user_only(&st))
 		return uni_err_set(err, UNI_EPERM, "cannot become the user of process %d", pid);
 	rc = uni_caps_keep(0, false, err);
-	dropped = rc == 0;
+	dropped = is_owner = rc == 0;
 	return rc == 0 ? uni_confine_worker(UNI_CONFINED_TRACER, err) : rc;
 }
 

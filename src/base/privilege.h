@@ -50,6 +50,9 @@ int uni_privilege_drop_watching(const struct uni_watched *w, size_t nr, struct u
 int uni_privilege_drop_to_owner(int pid, struct uni_err *err);
 bool uni_privilege_owner_may_trace(int pid); /* and is not root */
 bool uni_privilege_is_dropped(void);	     /* by one of these */
+/* The user who called us, also if this process has become a VMM's. */
+uid_t uni_privilege_caller(void);
+bool uni_privilege_may_stop(void); /* does it still stop vCPUs by itself? */
 
 /*
  * For a child that stays: it keeps the right to connect to each socket, until uni_caps_give_up().

@@ -225,6 +225,8 @@ static int run_serve(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		return uni_exit_of(uni_err_set(err, UNI_EUSAGE, "--nodes is at least 1"));
 	if (!o.ftrace && (o.on || o.keep))
 		return uni_exit_of(uni_err_set(err, UNI_EUSAGE, "--on and --keep need --ftrace"));
+	o.a.owns = o.a.may_give_up = true;
+	o.a.guarded = !o.keep;
 	return uni_exit_of(o.ftrace ? uni_serve_ftrace(ctx->operands[0], &ftrace, err)
 				    : serve_page(ctx->operands[0], err));
 }

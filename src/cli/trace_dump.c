@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/confine.h"
 #include "app/cmd.h"
 #include "app/tracing_session.h"
 
@@ -20,14 +21,19 @@ static const struct uni_opt *list_trace_dump_options(void)
 		UNI_OPT_END,
 	};
 
-	o = (__typeof__(o)){ .a = { .rest_ok = true }, .s = { .snapshot = true } };
+	o = (__typeof__(o)){ .a = { .rest_ok = true, .may_give_up = true, .reads_only = true },
+		.s = { .snapshot = true } };
 	return table;
 }
 
 static int run_trace_dump(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_tracing t;
-	int rc = uni_tracing_open(&t, ctx->operands[0], &o.a, err);
+	int rc;
+
+	uni_confine_output(o.s.write);
+	uni_confine_output(o.s.output != NULL ? o.s.output : "session"); /* in this folder */
+	rc = uni_tracing_open(&t, ctx->operands[0], &o.a, err);
 
 	if (rc == 0) {
 		rc = uni_tracing_write(&t, &o.s, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/confine.h"
 #include "app/cmd.h"
 #include "app/tracing_session.h"
-#include "app/unpatch.h"
 
 static struct {
 	struct uni_tracing_args a;
@@ -59,15 +59,15 @@ static int run_trace_record(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (rc != 0)
 		return uni_exit_of(rc);
 	o.s.choice = o.as_is ? NULL : &choice;
-	o.a.await_run = true;
+	o.a.await_run = o.a.may_give_up = true;
+	o.a.owns = !o.as_is;
+	o.a.reads_only = o.as_is;
+	o.a.guarded = !o.as_is && !o.s.keep;
+	uni_confine_output(o.s.write);
+	uni_confine_output(o.s.output != NULL ? o.s.output : "session"); /* in this folder */
 	rc = uni_tracing_open(&t, ctx->operands[0], &o.a, err);
 	if (rc == 0) {
-		if (!o.as_is)
-			rc = uni_tracing_own(&t, ctx->operands[0], err);
-		if (rc == 0 && !o.as_is && !o.s.keep)
-			rc = uni_unpatch_begin(&t, ctx->operands[0], &o.a, err);
-		if (rc == 0)
-			rc = uni_tracing_write(&t, &o.s, err);
+		rc = uni_tracing_write(&t, &o.s, err);
 		uni_tracing_close(&t);
 	}
 	uni_choice_free(&choice);

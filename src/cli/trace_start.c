@@ -25,12 +25,10 @@ static int run_trace_start(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 	if (rc != 0)
 		return uni_exit_of(rc);
-	o.await_run = true;
+	o.await_run = o.may_give_up = o.owns = true;
 	rc = uni_tracing_open(&t, ctx->operands[0], &o, err);
 	if (rc == 0) {
-		rc = uni_tracing_own(&t, ctx->operands[0], err);
-		if (rc == 0)
-			rc = uni_tracer_set(t.tracer, &choice.c, &done, err);
+		rc = uni_tracer_set(t.tracer, &choice.c, &done, err);
 		if (rc == 0)
 			uni_tracing_say(&done);
 		uni_tracing_close(&t);

@@ -15,7 +15,7 @@ static const struct uni_opt *list_trace_stop_options(void)
 		UNI_OPT_END,
 	};
 
-	o = (__typeof__(o)){ 0 };
+	o = (__typeof__(o)){ .may_give_up = true };
 	return table;
 }
 

@@ -10,7 +10,7 @@
 #include "serve/ftrace.h"
 #include "serve/httpd.h"
 
-/* f must outlive it. */
+/* Its ctx is a struct uni_ftrace, which must outlive it. */
 struct uni_httpd_cfg uni_ftrace_httpd(struct uni_ftrace *f, uint16_t port);
 
 #endif

@@ -350,6 +350,11 @@ int uni_httpd_create(const struct uni_httpd_cfg *cfg, struct uni_httpd **ret, st
 	return 0;
 }
 
+void uni_httpd_set_ctx(struct uni_httpd *h, void *ctx)
+{
+	h->cfg.ctx = ctx;
+}
+
 void uni_httpd_wake(struct uni_httpd *h)
 {
 	for (struct stream *s = h->streams; s != NULL; s = s->next) {

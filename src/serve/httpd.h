@@ -64,7 +64,9 @@ void uni_httpd_refuse(struct uni_httpd_reply *ret, unsigned status, const char *
 
 struct uni_httpd; /* opaque */
 
+/* It listens, and answers nobody before uni_httpd_run(). */
 int uni_httpd_create(const struct uni_httpd_cfg *cfg, struct uni_httpd **ret, struct uni_err *err);
+void uni_httpd_set_ctx(struct uni_httpd *h, void *ctx); /* in place of cfg.ctx */
 /* Ends all connections. NULL-safe. */
 void uni_httpd_destroy(struct uni_httpd *h);
 uint16_t uni_httpd_port(const struct uni_httpd *h);

@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/door.h"
 #include "base/io.h"
 #include "base/text.h"
 #include "base/tsc.h"
@@ -73,7 +74,7 @@ static void read_offsets(struct uni_tclock *c, int pid, const char *debugfs)
 
 	(void)snprintf(dir, sizeof(dir), "%s/kvm", debugfs);
 	(void)snprintf(prefix, sizeof(prefix), "%d-", pid);
-	d = opendir(dir);
+	d = uni_door_opendir(dir);
 	while (d != NULL && (e = readdir(d)) != NULL) {
 		if (strncmp(e->d_name, prefix, strlen(prefix)) != 0)
 			continue;

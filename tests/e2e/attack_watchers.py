@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,7 @@ ADMIN = 0x200000 if subprocess.run(["setpriv", "--bounding-set", "-sys_admin", s
 # of x86_64: socket, execve, kill, ptrace, process_vm_readv, perf_event_open; bpf, whose command 0 makes a map
 CALLS = (41, 59, 62, 101, 310, 298, 321) if ALL else (41, 62, 310)
 RECORD, TOP, PAUSE = ["record", "-d", "0", "-q"], ["top", "--batch", "--count", "0"], ["--method", "pause"]
+TRACE = ["trace", "record", "-d", "0", "-q", "--filter", "burn_*"]
 SAVE = ["--save-replay", "@/replay"]  # @: a folder
 COMMANDS = {"kvm": (RECORD, RECORD + ["--exits"], TOP), "proc": (RECORD, TOP, RECORD + PAUSE, TOP + PAUSE, RECORD + SAVE),
             "gdb": (RECORD, TOP, RECORD + SAVE), "stream": (RECORD, TOP)} if ALL else {"kvm": (RECORD,), "proc": (TOP, RECORD + PAUSE), "gdb": (RECORD + SAVE,),
@@ -45,9 +47,9 @@ def tree(pid):
 
 
 class Guest:
-    """One of KVM, by QEMU (theirs: of the other user); one of its gdb stub; or a process, of the other user."""
+    """One of KVM, by QEMU (theirs: of the other user); one of its gdb stub; or a process, of the other user. traced: it has our tracer."""
 
-    def __init__(self, scheme, theirs=False):
+    def __init__(self, scheme, theirs=False, traced=False):
         self.folder = tempfile.mkdtemp(prefix="uniscope-attack-")
         self.socket = f"{self.folder}/g"
         self.command = (
@@ -55,10 +57,12 @@ class Guest:
              f"{BUILD}/lab/{IMAGE}.elf"] if scheme == "gdb" else
             [f"{SRC}/lab/boot", "--accel", "kvm", "--serial", "stdio", "--append", "loop=1", f"{BUILD}/lab/{IMAGE}.elf"]
                         if scheme == "kvm" else [f"{BUILD}/lab/process/{IMAGE}", "loop=1"])
+        if traced or scheme == "stream":
+            self.command[-1] = shutil.copy(f"{BUILD}/lab/trace/trace-{IMAGE}.elf", f"{self.folder}/{IMAGE}.elf")
+            os.chmod(self.folder, 0o755)
         if scheme == "stream":  # it samples itself
-            image = shutil.copy(f"{BUILD}/lab/trace/trace-{IMAGE}.elf", f"{self.folder}/{IMAGE}.elf")
             self.command = [f"{SRC}/lab/boot", "--accel", "tcg", "--serial", "stdio", "--port", f"path={self.socket}", "--append",
-                            "tick=1000 port=1 ring=256 loop=1", image]
+                            "tick=1000 port=1 ring=256 loop=1", self.command[-1]]
         self.more = AS_OTHER if scheme == "proc" or theirs else {}
         if theirs:
             self.more = AS_OTHER | {"extra_groups": [os.stat("/dev/kvm").st_gid]}
@@ -94,13 +98,13 @@ def name_of(pid):
 def sampled(command, folder, p):
     """It has all it needs, and goes on."""
     assert p.poll() is None, f"{command}: {p.stderr.read()}"
-    return os.path.exists(f"{folder}/s/session.json") if command[0] == "record" else len(p.stdout.readline()) > 0
+    return os.path.exists(f"{folder}/s/session.json") if "record" in command else len(p.stdout.readline()) > 0
 
 
 def rights_of(program, command, guests, folder, **more):
     """The rights of each process, while the guests are sampled. It ends well after a Ctrl-C."""
     args = [program, *(w.replace("@", folder) for w in command), *(g.target for g in guests), *(["-e", guests[0].image] if len(guests) == 1 else []),
-            *(["-o", f"{folder}/s"] if command[0] == "record" else [])]
+            *(["-o", f"{folder}/s"] if "record" in command else [])]
     with subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more) as p:
         try:
             wait_for(lambda: sampled(command, folder, p))
@@ -206,11 +210,12 @@ def threads_of_bare(lines, gives_up):
     return inherit
 
 
-def reads_bare(log, args, others=()):
+def reads_bare(log, args, others=(), status=0):
     """others: programs that are not uniscope's."""
-    subprocess.run(["strace", "-f", "-y", "-qq", "-o", log,
-                    "-e", "trace=read,pread64,readv,preadv,mmap,seccomp,copy_file_range,sendfile,recvfrom,recvmsg,execve,clone,clone3", U, *args],
-                   check=True, timeout=300, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    r = subprocess.run(["strace", "-f", "-y", "-qq", "-o", log,
+                        "-e", "trace=read,pread64,readv,preadv,mmap,seccomp,copy_file_range,sendfile,recvfrom,recvmsg,execve,clone,clone3", U, *args],
+                       check=False, timeout=300, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert r.returncode == status, r
 
     def gives_up(call):
         return re.match(r"seccomp\(SECCOMP_SET_MODE_FILTER, .*\{len=.* = 0$", call) or \
@@ -344,6 +349,68 @@ def stopped(top, guest):
                 assert b"Permission denied" in r.stderr, f"{name_of(pid)}: {r}"
         finally:
             p.kill()
+
+
+def traced(top, guest):
+    """Whoever reads the image and the rings, and patches the code, has no rights. Its guardian has them, and reads nothing."""
+    found = rights_of(U, TRACE, [guest], top)
+    rest = [s for s in found[1:] if s["Name"] != "uni-unpatch"]
+    assert len(rest) == len(found) - (1 if guest.scheme == "stream" else 2), found
+    assert confined(found[0]) and has_no_rights(found[0]) and "0" not in found[0]["Uid"] | found[0]["Gid"], found
+    assert all(confined(s) and (s["Small"] or "0" not in s["Uid"]) for s in rest), found
+    for args in ([*TRACE, "-d", "1"], ["trace", "dump", "-q"], ["trace", "start", "--filter", "burn_*"], ["trace", "stop"]):
+        reads_bare(f"{top}/log", [*args, guest.target, "-e", guest.image, *(["-o", f"{top}/s"] if "-q" in args else [])])
+        shutil.rmtree(f"{top}/s", ignore_errors=True)
+    reads_bare(f"{top}/log", [*TRACE, "-d", "1", "-w", f"{top}/s.tar", guest.target, "-e", guest.image])
+    reads_bare(f"{top}/log", ["trace", "syscalls", guest.target, "--image", guest.image], status=1)  # it has none
+    r = subprocess.run([U, "trace", "report", f"{top}/s.tar"], capture_output=True, text=True, check=False)
+    assert "burn_a" in r.stdout, r
+
+
+def ask(url, uid):
+    host, path = url.removeprefix("http://").split("/", 1)
+    os.seteuid(uid)  # the socket is that user's
+    try:
+        s = socket.socket()
+    finally:
+        os.seteuid(0)
+    with s:
+        s.settimeout(300)
+        s.connect(("127.0.0.1", int(host.split(":")[1])))
+        s.sendall(f"GET /{path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        return int(s.recv(4096).split()[1])
+
+
+def served(_, guest):
+    """serve --ftrace: neither has whoever answers requests. Only the caller may switch, not the user that the server has become."""
+    with subprocess.Popen([U, "serve", "--ftrace", "-p", "0", guest.target, "-e", guest.image], stderr=subprocess.PIPE, text=True) as p:
+        try:
+            url = re.search("http:[^ ]*", p.stderr.readline()).group(0)
+            server = status_of(p.pid)
+            assert confined(server) and has_no_rights(server) and "0" not in server["Uid"], server
+            assert [ask(f"{url}tracing_enable/on", uid) for uid in (OTHER, 0)] == [403, 200]
+            p.send_signal(signal.SIGINT)
+            assert p.wait(timeout=120) == 0, p.stderr.read()
+        finally:
+            p.kill()
+
+
+def unpatches(top, guest):
+    """The tracer without rights is killed: its guardian switches the functions off."""
+    command = [w for w in TRACE if w != "-q"]
+    with subprocess.Popen([U, *command, guest.target, "-e", guest.image, "-o", f"{top}/s"], stderr=subprocess.PIPE, text=True) as p:
+        try:
+            assert re.search("functions at .* are traced", p.stderr.readline())
+        finally:
+            p.kill()
+    r = subprocess.run([U, "trace", "stop", guest.target, "-e", guest.image], capture_output=True, text=True, check=False)
+    assert r.returncode == 0 and ": 0 places" in r.stderr, r
+
+
+def looked_at(top, guest):
+    """One look at the threads or vCPUs of another user's VMM is that user's, too."""
+    for more in ([], ["--registers"]) if ALL else ([],):
+        reads_bare(f"{top}/log", ["stacks", *more, guest.target, "-e", guest.image])
 
 
 def is_held(guest):
@@ -484,6 +551,15 @@ if "kvm" in schemes:
     with Guest("kvm", theirs=True) as g:
         check("kvm: whoever stops the guest is the user of its VMM, without rights", stopped, g)
         check("kvm: a recorder that stands still is woken", wakes, g)
+        check("kvm: stacks reads the image without rights", looked_at, g)
+for way in ["gdb", "stream"] + (["kvm"] if "kvm" in schemes else []):
+    if not ALL and way != "gdb":
+        continue
+    with Guest(way, theirs=way == "kvm", traced=True) as g:
+        check(f"{way}: whoever traces it has no rights", traced, g)
+        check(f"{way}: serve --ftrace has no rights, and obeys its caller alone", served, g)
+        if way != "stream":
+            check(f"{way}: a tracer without rights that is killed leaves no patch", unpatches, g)
 for accel in ["tcg"] + (["kvm"] if "kvm" in schemes else []):
     if ALL or accel == "tcg":
         check(f"run: whoever reads the image has no rights ({accel})", run_rights, accel)

@@ -17,7 +17,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/observer.h"
+#include "base/privilege.h"
 #include "backend/kvm/allow.h"
 #include "backend/kvm/rest.h"
 #include "backend/kvm/rights.h"
@@ -380,7 +380,7 @@ int uni_kvm_attach_pid(struct uni_kvm *k, const struct uni_attach_opts *opts, en
 	(void)uni_vmm_describe(k->pid, &k->info);
 	k->wish = opts;
 	/* Without rights, nothing else is possible. */
-	if (via == UNI_KVM_VIA_AUTO && uni_observer_is_used())
+	if (via == UNI_KVM_VIA_AUTO && !uni_privilege_may_stop())
 		via = UNI_KVM_VIA_BPF;
 	rc = read_fds(k, &fds, err);
 	if (rc == 0 && via == UNI_KVM_VIA_BPF)

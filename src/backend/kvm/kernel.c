@@ -8,6 +8,7 @@
 #include "arch/cfi.h"
 #include "arch/stop.h"
 #include "base/checked.h"
+#include "base/privilege.h"
 #include "mem/as.h"
 #include "backend/kvm/bpf/exit_progs.h"
 #include "backend/kvm/bpf/object.h"
@@ -47,16 +48,24 @@ static void free_shared(void *bpf)
 	uni_kvm_bpf_unload(bpf);
 }
 
+static int load_programs(struct uni_kvm_bpf **ret, struct uni_err *err)
+{
+	if (uni_privilege_is_dropped())
+		return uni_err_set(err, UNI_EPERM,
+			"uniscope has given up the rights to load programs into the kernel");
+	return uni_kvm_bpf_load(ret, err);
+}
+
 static int get_bpf(struct uni_kvm_kernel *k, struct uni_target_shared *shared, struct uni_err *err)
 {
 	int rc = 0;
 
 	k->owned = shared == NULL;
 	if (k->owned)
-		return uni_kvm_bpf_load(&k->bpf, err);
+		return load_programs(&k->bpf, err);
 	(void)pthread_mutex_lock(&shared->lock);
 	if (shared->kvm == NULL) {
-		rc = uni_kvm_bpf_load(&k->bpf, err);
+		rc = load_programs(&k->bpf, err);
 		shared->kvm = k->bpf;
 		shared->kvm_free = free_shared;
 	}

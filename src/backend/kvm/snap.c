@@ -7,7 +7,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
-#include "base/observer.h"
+#include "base/privilege.h"
 #include "backend/kvm/regs.h"
 #include "backend/kvm/rest.h"
 
@@ -251,7 +251,7 @@ static uint32_t read_all(struct snap *s, int *rc_ret)
 /* A run that was sampled by the kernel side so far has changed nothing in the VMM. */
 bool uni_kvm_is_prepared(struct uni_kvm *k)
 {
-	if (uni_observer_is_used() && !k->prepared)
+	if (!uni_privilege_may_stop() && !k->prepared)
 		(void)uni_err_set(&k->unprepared, UNI_EPERM,
 			"the guest cannot be stopped: uniscope has given up its rights; use "
 			"--method pause");
