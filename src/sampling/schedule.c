@@ -8,7 +8,7 @@
 #define RESERVE	  0.1 /* of the share, held back at most for a next pause that is a long one */
 #define FORGET	  256 /* ticks, about, after which a pause no longer counts */
 
-#define STEADY	 0.8 /* of the share: the rest is for pauses that vary */
+#define STEADY	 0.9 /* of the share: the rest is for pauses that vary */
 #define PACE_MIX 0x9ace
 
 #define MEAN_OF	   8.0 /* weights, about */

@@ -213,7 +213,7 @@ static void duty_is_capped(void **state)
 		served++;
 		uni_sched_advance(&s, now);
 	}
-	assert_in_range(paused, 75 * MS, 100 * MS + 50000);
+	assert_in_range(paused, 85 * MS, 100 * MS + 50000);
 	assert_in_range(s.throttled, 80000, 100000);
 	assert_int_equal(s.k, served + s.skipped);
 	/* A cap of 1 is none. */

@@ -18,7 +18,7 @@ top() {
 # them. 499 a second showed 1.7 % of burn_d's 10. A second of a busy guest costs as much as 30,000 samples: many in a short time.
 check 'a guest starts' start shares
 check 'by the kernel' recorded bpf 1.3 -F 1999 --method bpf
-check 'by pausing' recorded pause 2.5 -F 399 --method pause
+check 'by pausing' recorded pause 3 -F 399 --method pause
 check 'stacks: a whole chain' stacks
 check 'top --batch' top
 kill "$pid"
