@@ -232,9 +232,9 @@ def main():
     unused = sorted(set(golden) - set(said))
     print(f"{'not ok' if unused else 'ok'} {len(commands) + 1} - each part of said.txt belongs to a command")
     options = unused_options(each)
-    print(f"{'not ok' if options else 'ok'} {len(commands) + 3} - each option of a command that reads is used")
+    print(f"{'not ok' if options else 'ok'} {len(commands) + 2} - each option of a command that reads is used")
     many = [f"{c}: {found[0]}" for c, text in said.items() for found in ONE_OF_MANY.finditer(text)]
-    print(f"{'not ok' if many else 'ok'} {len(commands) + 2} - one of a thing is no plural\n1..{len(commands) + 3}")
+    print(f"{'not ok' if many else 'ok'} {len(commands) + 3} - one of a thing is no plural\n1..{len(commands) + 3}")
     for text in [*options, *many[:5]]:
         print("# " + text)
 
