@@ -40,7 +40,7 @@ static void unwind_all(const struct uni_core_file *f, struct uni_gmem *m)
 			abort();
 	}
 	uni_unwinder_init(&u, f->arch, NULL);
-	if (uni_as_create(m, NULL, &as, NULL) != 0)
+	if (uni_as_create(m, &uni_as_budget_once, &as, NULL) != 0)
 		return;
 	for (size_t i = 0; i < f->vcpu.nr; i++) {
 		tell_regs(&f->vcpu.v[i]);

@@ -61,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (uni_gmem_create(&ops, &s, f.space, f.region.v, f.region.nr, &m, &err) == 0) {
 		uni_gmem_set_granule(m, f.block);
-		if (uni_as_create(m, NULL, &as, NULL) == 0)
+		if (uni_as_create(m, &uni_as_budget_once, &as, NULL) == 0)
 			unwind_all(&s, as);
 		uni_as_destroy(as);
 	}

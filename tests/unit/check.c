@@ -83,7 +83,7 @@ static int setup(void **state)
 		return 1;
 	if (uni_gmem_create(&ops, b, UNI_GMEM_VIRTUAL, &region, 1, &b->m, &b->err) < 0)
 		return 1;
-	return uni_as_create(b->m, &uni_as_budget_default, &b->as, &b->err);
+	return uni_as_create(b->m, &uni_as_budget_once, &b->as, &b->err);
 }
 
 static int teardown(void **state)

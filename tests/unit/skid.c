@@ -194,7 +194,7 @@ static struct uni_chain unskid(uint64_t pc, uint64_t ret_addr, uint64_t word, ui
 	below = word;
 	uni_regs_set(&regs, UNI_A64_LR, word);
 	assert_int_equal(uni_gmem_create(&ops, NULL, UNI_GMEM_VIRTUAL, &region, 1, &m, &err), 0);
-	assert_int_equal(uni_as_create(m, &uni_as_budget_default, &as, &err), 0);
+	assert_int_equal(uni_as_create(m, &uni_as_budget_once, &as, &err), 0);
 	uni_as_begin(as, NULL);
 	uni_unwind_unskid(&u, as, &regs, &c);
 	uni_as_destroy(as);

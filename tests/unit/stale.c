@@ -198,7 +198,7 @@ static int check(struct bench *b, uint64_t bias)
 	uni_difference_deinit(&b->d);
 	b->err.code = 0;
 	assert_int_equal(uni_gmem_create(&ops, b, UNI_GMEM_VIRTUAL, &region, 1, &b->m, &b->err), 0);
-	assert_int_equal(uni_as_create(b->m, &uni_as_budget_default, &b->as, &b->err), 0);
+	assert_int_equal(uni_as_create(b->m, &uni_as_budget_once, &b->as, &b->err), 0);
 	return uni_check_image(
 		b->as, &uni_arch_x86_64, &b->regs, b->img, bias, UNI_CHECK_MANY, &b->d, &b->err);
 }
