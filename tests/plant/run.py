@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -108,6 +109,23 @@ def targets_of(name, known, lab=False):
     return sorted(f for f in wanted if lab or not f.startswith("lab/"))
 
 
+def lines_of(p):
+    """Its lines until it ends. A process that it left behind may keep the pipe open."""
+    rest = b""
+    while True:
+        ended = p.poll() is not None
+        if not select.select([p.stdout], [], [], 0.5)[0]:
+            if ended:
+                break
+            continue
+        data = os.read(p.stdout.fileno(), 1 << 16)
+        if not data:
+            break
+        *lines, rest = (rest + data).split(b"\n")
+        yield from (line.decode(errors="replace") for line in lines)
+    yield rest.decode(errors="replace")
+
+
 def run_one(t, more=None, limit=None, front=()):
     """How the test ends: OK, SKIP or FAIL; the lines that tell of failures; its CPU seconds. It is ended at the first check that
     fails. front: a command in front of it."""
@@ -116,9 +134,9 @@ def run_one(t, more=None, limit=None, front=()):
         env.setdefault(name, value)
     tap, said, cpu, skips = t["protocol"] == "tap", [], 0.0, False
     words = [*front, "timeout", "--foreground", "%.0f" % (limit or t["timeout"]), LANE, "-", *t["cmd"]]
-    with subprocess.Popen(words, cwd=BUILD, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors="replace",
+    with subprocess.Popen(words, cwd=BUILD, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0,
                           stderr=subprocess.DEVNULL if tap else subprocess.STDOUT, start_new_session=True) as p:
-        for line in p.stdout:
+        for line in lines_of(p):
             cost = re.match(r"# cpu ([0-9.]+) s$", line)
             cpu = float(cost.group(1)) if cost else cpu
             skips |= tap and line.startswith("1..0 # SKIP")
