@@ -217,6 +217,9 @@ def with_votes(target, least):
             break
         print(f"# retry: {votes} stops in the kernel")
     assert votes >= least and stats["pause_ns"]["nr"] >= votes / 2, stats
+    due = sum(v["guest_ns"] for v in stats["vcpus"]) * 499e-9
+    print(f"# samples stand for {stats['weight']} periods of {due:.0f}")
+    assert abs(stats["weight"] + stats["lost"] - due) <= 3 + due / 50, (stats["weight"], due)
     assert f"divided among its callers by {votes} looks" in said, said
     assert f"divided among its callers by {votes} looks" in run(U, "report", T / "s.uniscope").stdout
     return mine, votes
