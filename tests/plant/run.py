@@ -106,6 +106,8 @@ def targets_of(name, known, lab=False):
     words = {os.path.relpath(os.path.join(BUILD, w), BUILD) for w in known[name]["cmd"]}
     wanted = {f for some in files.values() for f in some if f in words}
     wanted |= {f for target in known[name]["depends"] for f in files.get(target, ())}
+    if "src/cli/uniscope" in wanted:  # it starts the other, and refuses one of other files
+        wanted.add("src/cli/uniscope-opener")
     return sorted(f for f in wanted if lab or not f.startswith("lab/"))
 
 
