@@ -247,8 +247,6 @@ static int hold_once(struct uni_pauser *s, const struct uni_vcpuset *set, enum p
 	}
 	if (purpose == CHAINS && s->ran != NULL)
 		uni_ran_not(s->ran, set, s->cap->regs, &s->cap->waited);
-	if (s->shares != NULL)
-		uni_shares_held(s->shares, set, s->cap->regs, p.begin_ns);
 	if (purpose != WATCHES)
 		capture_chains(s, set, purpose);
 	if (purpose != RETAKE)
@@ -256,8 +254,12 @@ static int hold_once(struct uni_pauser *s, const struct uni_vcpuset *set, enum p
 	end_pause(s, &p);
 	if (s->ran != NULL)
 		uni_ran_resumed(s->ran, set, s->cap->regs);
-	if (s->shares != NULL)
+	/* The counts go on and on: a moment after the pause does as well, and the guest need not
+	 * wait. */
+	if (s->shares != NULL) {
+		uni_shares_held(s->shares, set, s->cap->regs, p.begin_ns);
 		uni_shares_resumed(s->shares, set);
+	}
 	note_pause(s, &p, set);
 	return 0;
 }
