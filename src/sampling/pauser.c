@@ -254,8 +254,7 @@ static int hold_once(struct uni_pauser *s, const struct uni_vcpuset *set, enum p
 	end_pause(s, &p);
 	if (s->ran != NULL)
 		uni_ran_resumed(s->ran, set, s->cap->regs);
-	/* The counts go on and on: a moment after the pause does as well, and the guest need not
-	 * wait. */
+	/* They only grow: now does as well, and the guest need not wait. */
 	if (s->shares != NULL) {
 		uni_shares_held(s->shares, set, s->cap->regs, p.begin_ns);
 		uni_shares_resumed(s->shares, set);
