@@ -338,7 +338,6 @@ static bool kvm_stream_back(struct uni_target *t, struct uni_stream_back *ret)
 static int kvm_on_cpu(struct uni_target *t, uint32_t vcpu, uint64_t *ret)
 {
 	const struct uni_kvm *k = (struct uni_kvm *)t;
-
 	uint64_t ready;
 
 	return vcpu < k->nr && uni_kvm_times(k->vcpu[vcpu].schedstat_fd, ret, &ready)
@@ -349,7 +348,6 @@ static int kvm_on_cpu(struct uni_target *t, uint32_t vcpu, uint64_t *ret)
 static int kvm_ready(struct uni_target *t, uint32_t vcpu, uint64_t *ret)
 {
 	const struct uni_kvm *k = (struct uni_kvm *)t;
-
 	uint64_t on;
 
 	return vcpu < k->nr && uni_kvm_times(k->vcpu[vcpu].schedstat_fd, &on, ret) ? 0
