@@ -25,7 +25,8 @@
 #define LEAST_NS 50000u
 #define MORE_NS	 400000u
 #define NEAR_NS	 500000u
-#define SOON_NS	 30000u
+#define SOON_NS	 1000u
+#define DOUBT_NS 20000u /* between the last look at the clock, and the switch to the thread */
 #define PAGE	 4096u
 
 #if defined(__x86_64__)
@@ -163,21 +164,28 @@ static int stop_it(struct uni_thread_stop *s, uint64_t from_ns, struct uni_catch
 	return rc;
 }
 
-/* "NR ARGS SP PC", or "running" if it has been woken. */
-static void look_at_sleeper(int pid, int tid, struct uni_catch *c)
+static bool read_text(int pid, int tid, const char *name, char *text, size_t cap)
 {
-	char path[64], text[256];
-	char *pc, *sp;
+	char path[64];
 	ssize_t n = -1;
 	int fd;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, tid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
-		n = read(fd, text, sizeof(text) - 1);
+		n = read(fd, text, cap - 1);
 		(void)close(fd);
 	}
 	text[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+/* "NR ARGS SP PC", or "running" if it has been woken. */
+static void look_at_sleeper(int pid, int tid, struct uni_catch *c)
+{
+	char *pc, *sp, text[256];
+
+	(void)read_text(pid, tid, "syscall", text, sizeof(text));
 	pc = strrchr(text, ' ');
 	if (pc == NULL)
 		return;
@@ -208,7 +216,8 @@ static bool go_there(int cpu)
 	if (cpu < 0 || cpu >= CPU_SETSIZE)
 		return false;
 	CPU_SET((size_t)cpu, &one);
-	(void)syscall(SYS_sched_setattr, 0, &a, 0); /* kernels before 6.12 have no such slices */
+	if (sched_getscheduler(0) == SCHED_OTHER) /* kernels before 6.12 have no such slices */
+		(void)syscall(SYS_sched_setattr, 0, &a, 0);
 	(void)prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	return sched_setaffinity(0, sizeof(one), &one) == 0;
 }
@@ -288,6 +297,148 @@ int uni_catch_thread(int pid, struct uni_thread_stop *s, int cpu, struct uni_cat
 	e = errno;
 	(void)ioctl(watch.fd, PERF_EVENT_IOC_DISABLE, 0);
 	(void)sched_setaffinity(0, sizeof(all), &all);
+	errno = e;
+	return rc;
+}
+
+/* --- by counts -------------------------------------------------------------------------------- */
+
+/* For how long it has waited for a CPU. That is counted when it gets one. */
+static uint64_t has_waited_ns(int pid, int tid)
+{
+	char text[64];
+	const char *at = NULL;
+
+	if (read_text(pid, tid, "schedstat", text, sizeof(text)))
+		at = strchr(text, ' ');
+	return at != NULL ? strtoull(at, NULL, 10) : 0;
+}
+
+/* How often it has lost a CPU, and did not give it up. */
+static uint64_t has_lost(int pid, int tid)
+{
+	static const char key[] = "\nnonvoluntary_ctxt_switches:";
+	char text[PAGE];
+	const char *at = NULL;
+
+	if (read_text(pid, tid, "status", text, sizeof(text)))
+		at = strstr(text, key);
+	return at != NULL ? strtoull(at + sizeof(key) - 1, NULL, 10) : 0;
+}
+
+/* The letter of its state, and the CPU on which it ran last. */
+static char where_is(int pid, int tid, int *cpu_ret)
+{
+	const int spaces = 37; /* from the name to field 39 */
+	const char *end, *at;
+	char text[512];
+
+	if (!read_text(pid, tid, "stat", text, sizeof(text)))
+		return '\0';
+	end = at = strrchr(text, ')'); /* a name may have any characters */
+	for (int i = 0; i < spaces && at != NULL; i++)
+		at = strchr(at + 1, ' ');
+	*cpu_ret = at != NULL ? (int)strtol(at, NULL, 10) : -1;
+	return at != NULL ? end[2] : '\0';
+}
+
+/* When it was counted last, on the clock of its CPU: as long as it runs no more, when it stopped
+ * to. 0: the kernel does not say. */
+static uint64_t counted_ns(int pid, int tid)
+{
+	static const char key[] = "se.exec_start";
+	char text[PAGE];
+	const char *at = NULL;
+	char *end;
+	uint64_t ms;
+
+	if (read_text(pid, tid, "sched", text, sizeof(text)))
+		at = strstr(text, key);
+	at = at != NULL ? strchr(at, ':') : NULL;
+	if (at == NULL)
+		return 0;
+	ms = strtoull(at + 1, &end, 10); /* and six digits after a point */
+	return *end == '.' ? ms * UNI_NSEC_PER_MSEC + strtoull(end + 1, NULL, 10) : 0;
+}
+
+/*
+ * Interrupts are off while a thread goes to sleep, so the timer had to wait for that. This thread
+ * was counted when it got the CPU, just before now_ns.
+ */
+static bool was_leaving(int pid, int tid, uint64_t at_ns, uint64_t now_ns)
+{
+	uint64_t own_ns = counted_ns(getpid(), (int)gettid()), its_ns = counted_ns(pid, tid);
+
+	return its_ns != 0 && its_ns + (now_ns - at_ns) >= own_ns;
+}
+
+/*
+ * It waits for this CPU. Once it has got it, its counts tell whether the timer took it: the thread
+ * has lost it once more, and not before that. Else it was woken up meanwhile, or waited already.
+ */
+static int stop_waiting(
+	int pid, struct uni_thread_stop *s, uint64_t at_ns, uint64_t lost, struct uni_there *ret)
+{
+	uint64_t before_ns = has_waited_ns(pid, s->tid), leave_ns, waited_ns;
+	int rc;
+
+	ret->what = UNI_THERE_WAITED;
+	ret->stop_ns = uni_now_ns();
+	rc = uni_thread_stop_tell(s);
+	leave_ns = uni_now_ns();
+	if (rc == 0)
+		rc = uni_thread_stop_begin(s);
+	if (rc != 0 || uni_thread_stop_regs(s, &ret->regs, sizeof(ret->regs)) != sizeof(ret->regs))
+		return -1;
+	waited_ns = has_waited_ns(pid, s->tid) - before_ns;
+	if (has_lost(pid, s->tid) != lost && leave_ns - waited_ns + DOUBT_NS >= at_ns)
+		ret->what = UNI_THERE_RAN;
+	return 0;
+}
+
+static int stop_on_cpu(
+	int pid, struct uni_thread_stop *s, int cpu, uint64_t at_ns, struct uni_there *ret)
+{
+	const struct timespec at = uni_ns_timespec(at_ns);
+	uint64_t before_ns = waited_ns(), lost = has_lost(pid, s->tid), now_ns;
+	bool at_once;
+	int now = -1, rc;
+	char state;
+
+	(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+	now_ns = uni_now_ns();
+	state = where_is(pid, s->tid, &now);
+	at_once = is_at_once(waited_ns() - before_ns);
+	if (state == 'S' || state == 'D')
+		ret->what = now == cpu && at_once && was_leaving(pid, s->tid, at_ns, now_ns)
+				    ? UNI_THERE_LEFT
+				    : UNI_THERE_ASLEEP;
+	if (state != 'R' || now != cpu)
+		return 0;
+	rc = stop_waiting(pid, s, at_ns, lost, ret);
+	if (rc == 0 && ret->what == UNI_THERE_RAN && !at_once) {
+		uni_thread_stop_end(s);
+		ret->what = UNI_THERE_AWAY;
+	}
+	return rc;
+}
+
+int uni_catch_there(
+	int pid, struct uni_thread_stop *s, int cpu, uint64_t nap_ns, struct uni_there *ret)
+{
+	uint64_t at_ns = uni_now_ns() + nap_ns;
+	cpu_set_t all;
+	int rc, e;
+
+	*ret = (struct uni_there){ .what = UNI_THERE_AWAY };
+	if (sched_getaffinity(0, sizeof(all), &all) != 0 || !go_there(cpu))
+		return 0;
+	at_ns += at_ns * 0x9e3779b97f4a7c15u % nap_ns;
+	rc = stop_on_cpu(pid, s, cpu, at_ns, ret);
+	e = errno;
+	(void)sched_setaffinity(0, sizeof(all), &all);
+	if (rc != 0 && s->held)
+		uni_thread_stop_end(s);
 	errno = e;
 	return rc;
 }

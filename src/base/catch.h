@@ -42,4 +42,27 @@ struct uni_catch {
  */
 int uni_catch_thread(int pid, struct uni_thread_stop *s, int cpu, struct uni_catch *ret);
 
+enum uni_there_what {
+	UNI_THERE_RAN,	  /* on that CPU, until then */
+	UNI_THERE_WAITED, /* for a CPU, or this cannot be told */
+	UNI_THERE_LEFT,	  /* it was about to sleep, and sleeps now; not stopped */
+	UNI_THERE_ASLEEP, /* not stopped */
+	UNI_THERE_AWAY,	  /* on another CPU, or it has ended; not stopped */
+};
+
+struct uni_there {
+	uint32_t what;
+	uint32_t reserved;
+	uint64_t stop_ns; /* when it was told to stop */
+	struct user_regs_struct regs;
+};
+
+/*
+ * The same by the kernel's counts of the thread's times alone, without its records; and the thread
+ * stays stopped: s->held. Sleeps for nap_ns and for up to as long again. Returns 0, or -1 and errno
+ * as uni_thread_stop_begin().
+ */
+int uni_catch_there(
+	int pid, struct uni_thread_stop *s, int cpu, uint64_t nap_ns, struct uni_there *ret);
+
 #endif

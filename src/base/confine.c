@@ -230,7 +230,8 @@ static int add_observers(scmp_filter_ctx f)
 static int add_stoppers(scmp_filter_ctx f)
 {
 	static const int calls[] = { SCMP_SYS(sched_setscheduler), SCMP_SYS(sched_setaffinity),
-		SCMP_SYS(sched_setattr), SCMP_SYS(getpriority), SCMP_SYS(process_vm_readv) };
+		SCMP_SYS(sched_setattr), SCMP_SYS(sched_getscheduler), SCMP_SYS(getpriority),
+		SCMP_SYS(process_vm_readv) };
 	int r = uni_filter_add(f, calls, uni_array_len(calls));
 #ifndef UNI_CONFINE_WIDE
 	static const unsigned long stop[] = { PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_GETREGSET,

@@ -192,6 +192,26 @@ static int catch_thread(int tid, int cpu, struct uni_observe_reply *reply)
 	return rc;
 }
 
+static int stop_there(const struct uni_observe_request *q, struct uni_observe_reply *reply)
+{
+	struct uni_thread_stop *s = find_stop(q->tid);
+	struct uni_there there;
+	int rc, e;
+
+	s = s != NULL ? s : find_stop(0);
+	errno = EAGAIN;
+	if (s == NULL || s->held || s->pending || !is_thread(observed, q->tid))
+		return -1;
+	s->tid = q->tid;
+	rc = uni_catch_there(observed, s, q->flags, q->nap_ns, &there);
+	e = errno;
+	if (!s->held && !s->pending)
+		s->tid = 0;
+	memcpy(reply->text, &there, sizeof(there));
+	errno = e;
+	return rc;
+}
+
 /* Both sides of a pause: this process, and a thread of the worker. */
 static int set_priority(int tid, bool first)
 {
@@ -222,6 +242,8 @@ static int do_request(struct uni_observe_request *q, struct uni_observe_reply *r
 		return stop_thread(q->tid, reply->text, sizeof(reply->text));
 	if (q->op == UNI_OBSERVE_CATCH)
 		return catch_thread(q->tid, q->flags, reply);
+	if (q->op == UNI_OBSERVE_THERE)
+		return stop_there(q, reply);
 	if (q->op == UNI_OBSERVE_PRIORITY)
 		return set_priority(q->tid, q->flags != 0);
 	if (q->op == UNI_OBSERVE_LET_GO) {
@@ -247,6 +269,7 @@ static int do_request(struct uni_observe_request *q, struct uni_observe_reply *r
 	case UNI_OBSERVE_STOP:
 	case UNI_OBSERVE_LET_GO:
 	case UNI_OBSERVE_CATCH:
+	case UNI_OBSERVE_THERE:
 	case UNI_OBSERVE_PRIORITY:
 		break;
 	}

@@ -42,18 +42,20 @@ static int wait_for_stop(struct uni_thread_stop *s)
 	return -1;
 }
 
+int uni_thread_stop_tell(struct uni_thread_stop *s)
+{
+	if (ptrace(PTRACE_SEIZE, s->tid, NULL, NULL) != 0)
+		return -1;
+	s->pending = true;
+	if (ptrace(PTRACE_INTERRUPT, s->tid, NULL, NULL) == 0)
+		return 0;
+	errno = EAGAIN;
+	return -1;
+}
+
 int uni_thread_stop_begin(struct uni_thread_stop *s)
 {
-	if (!s->pending) {
-		if (ptrace(PTRACE_SEIZE, s->tid, NULL, NULL) != 0)
-			return -1;
-		s->pending = true;
-		if (ptrace(PTRACE_INTERRUPT, s->tid, NULL, NULL) != 0) {
-			errno = EAGAIN;
-			return -1;
-		}
-	}
-	return wait_for_stop(s);
+	return !s->pending && uni_thread_stop_tell(s) != 0 ? -1 : wait_for_stop(s);
 }
 
 int uni_thread_stop_regs(const struct uni_thread_stop *s, void *regs, size_t cap)

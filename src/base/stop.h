@@ -18,6 +18,8 @@ struct uni_thread_stop {
 
 /* Returns 0, or -1 and errno. EAGAIN: not yet, or another thread of ours still lets it go. */
 int uni_thread_stop_begin(struct uni_thread_stop *s);
+/* Its first part: the thread is told, but has perhaps not stopped yet. */
+int uni_thread_stop_tell(struct uni_thread_stop *s);
 /* The registers, in the kernel's layout (NT_PRSTATUS). Returns their size, or -1 and errno. */
 int uni_thread_stop_regs(const struct uni_thread_stop *s, void *regs, size_t cap);
 void uni_thread_stop_end(struct uni_thread_stop *s);

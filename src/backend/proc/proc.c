@@ -279,6 +279,7 @@ static int proc_snap(struct uni_target *base, const struct uni_vcpuset *set, str
 {
 	struct uni_proc *p = proc_target(base);
 	int rc = 0, ended = 0, asked = 0;
+	bool alone = uni_vcpuset_count(set) == 1;
 
 	base->stop_ns = 0;
 	if (uni_proc_program_changed(p))
@@ -286,7 +287,7 @@ static int proc_snap(struct uni_target *base, const struct uni_vcpuset *set, str
 	for (int i = 0; i < p->nr_threads && rc == 0; i++) {
 		if (!uni_vcpuset_has(set, (uint32_t)i))
 			continue;
-		rc = uni_proc_stop(p, &p->thread[i], &ret[i]);
+		rc = uni_proc_stop(p, &p->thread[i], alone, &ret[i]);
 		asked++;
 		ended += rc == 0 && ret[i].state == UNI_VCPU_OFFLINE;
 	}
@@ -370,6 +371,15 @@ static int proc_ready(struct uni_target *base, uint32_t vcpu, uint64_t *ret)
 	return thread_times(base, vcpu, &on, ret);
 }
 
+static int proc_host_times(
+	struct uni_target *base, uint32_t vcpu, uint64_t *on_ret, uint64_t *ready_ret)
+{
+	const struct uni_proc *p = proc_target(base);
+	int tid = p->thread[vcpu].stop.tid;
+
+	return uni_vmm_thread_times(p->pid, tid, on_ret, ready_ret) ? 0 : -UNI_ENOTSUP;
+}
+
 /*
  * Without a key: perf events, if they are permitted. They copy one stack; a code that switches
  * stacks needs all of them as they are at one moment.
@@ -415,6 +425,7 @@ const struct uni_target_ops uni_target_proc = {
 	.tsc = proc_tsc,
 	.on_cpu = on_cpu,
 	.ready = proc_ready,
+	.host_times = proc_host_times,
 	.stream_method = "perf",
 	.stream_start = uni_proc_stream_start,
 	.stream_read = uni_proc_stream_read,

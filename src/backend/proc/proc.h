@@ -14,9 +14,9 @@ struct uni_proc_thread {
 	uint64_t taken; /* periods that its samples stand for, also the lost ones */
 	/* Without samples of the kernel: periods that it was there, told, and to be told. */
 	uint64_t in_kernel, waits;
-	uint64_t in_kernel_ns; /* when the first of them was seen */
-	uint64_t seen_run_ns;
-	bool notable; /* it runs, and is in the kernel for a part that matters */
+	uint64_t in_kernel_ns;	       /* when the first of them was seen */
+	uint64_t seen_run_ns, seen_ns; /* CPU time, and when it had grown */
+	bool notable;		       /* it runs, and is in the kernel for a part that matters */
 	struct uni_proc_votes *votes;
 	void *ring;
 	size_t ring_bytes; /* of the data, after the first page */
@@ -61,9 +61,10 @@ int uni_proc_living(int pid);
 bool uni_proc_is_kernel(int pid);
 /*
  * Reads registers. A running thread is stopped for that, and stays so until uni_proc_let_go().
+ * alone: no other one waits meanwhile, so there is time to stop it at a place by chance.
  * Returns 0, -UNI_EAGAIN or -UNI_EPERM.
  */
-int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, struct uni_regs *ret);
+int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, bool alone, struct uni_regs *ret);
 void uni_proc_let_go(struct uni_proc_thread *t);
 /* The CPU on which a thread ran last; -1: not known. */
 int uni_proc_cpu(int pid, int tid);

@@ -13,12 +13,19 @@
 #include <sys/user.h>
 #include <unistd.h>
 
+#include "base/catch.h"
 #include "base/checked.h"
+#include "base/clock.h"
 #include "base/door.h"
 #include "base/io.h"
 #include "base/observer.h"
 #include "base/text.h"
 #include "backend/proc/proc.h"
+#include "backend/vmm/proc.h"
+
+#define TRIES	  5
+#define NAP_NS	  (100 * UNI_NSEC_PER_USEC)
+#define ALONE_MAX 16 /* threads: naps for more of them would take too long */
 
 static int by_number(const void *a, const void *b)
 {
@@ -211,14 +218,48 @@ void uni_proc_let_go(struct uni_proc_thread *t)
 		uni_observer_let_go(&t->stop);
 }
 
-int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, struct uni_regs *ret)
+/* Has it run in the last second? Then it may run at any moment. */
+static bool is_active(struct uni_proc *p, struct uni_proc_thread *t)
+{
+	uint64_t ran_ns, waited_ns, now_ns = uni_now_ns();
+
+	if (!uni_vmm_thread_times(p->pid, t->stop.tid, &ran_ns, &waited_ns))
+		return false;
+	if (ran_ns != t->seen_run_ns)
+		t->seen_ns = now_ns;
+	t->seen_run_ns = ran_ns;
+	return now_ns - t->seen_ns < UNI_NSEC_PER_SEC;
+}
+
+/* Stops it at a moment that it cannot choose. AWAY: it has not been stopped. */
+static uint32_t stop_there(struct uni_proc *p, struct uni_proc_thread *t, struct uni_regs *ret)
+{
+	struct uni_there there = { .what = UNI_THERE_AWAY };
+
+	for (int i = 0; i < TRIES && there.what == UNI_THERE_AWAY; i++) {
+		int cpu = uni_proc_cpu(p->pid, t->stop.tid);
+
+		if (cpu < 0 || uni_observer_stop_there(p->pid, &t->stop, cpu, NAP_NS, &there) != 0)
+			return UNI_THERE_AWAY;
+	}
+	if (there.what > UNI_THERE_WAITED)
+		return there.what;
+	uni_proc_ptrace_to_regs(&there.regs, ret);
+	ret->state = there.what == UNI_THERE_RAN ? UNI_VCPU_RUNNING : UNI_VCPU_STOLEN;
+	p->base.stop_ns = there.stop_ns;
+	return there.what;
+}
+
+/* asleep: it was so a moment ago. */
+static int stop_now(
+	struct uni_proc *p, struct uni_proc_thread *t, bool asleep, struct uni_regs *ret)
 {
 	char state = state_of(p->pid, t->stop.tid);
 	struct user_regs_struct regs;
 	struct uni_regs idle;
 	long call = 0;
 	/* T: a signal or another tracer has stopped it. */
-	bool sleeps = state == 'S' || state == 'D' || state == 'T' || state == 't';
+	bool sleeps = asleep || (state != '\0' && strchr("SDTt", state) != NULL);
 	int rc;
 
 	memset(ret, 0, sizeof(*ret));
@@ -244,6 +285,23 @@ int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, struct uni_regs
 	}
 	if (sleeps)
 		ret->in_kernel = false;
+	return rc;
+}
+
+int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, bool alone, struct uni_regs *ret)
+{
+	uint32_t what = UNI_THERE_AWAY;
+	int rc;
+
+	if (alone && p->nr_threads <= ALONE_MAX && !t->stop.pending && is_active(p, t))
+		what = stop_there(p, t, ret);
+	if (what == UNI_THERE_RAN || what == UNI_THERE_WAITED)
+		return 0;
+	rc = stop_now(p, t, what != UNI_THERE_AWAY, ret);
+	if (rc == 0 && what == UNI_THERE_LEFT && ret->state == UNI_VCPU_HALTED) {
+		ret->state = UNI_VCPU_RUNNING;
+		ret->in_kernel = true;
+	}
 	return rc;
 }
 
