@@ -357,6 +357,17 @@ static void await_run(struct uni_guest *g, const struct uni_attach_args *args, i
 	*until = uni_max(*until, uni_now_ns() + BOOT_NS);
 }
 
+/* A process that was just started tells its image only once it is a VMM. */
+static int look_again(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+{
+	int rc;
+
+	if (g->info.image[0] != '\0' || args->image != NULL || args->table != NULL)
+		return 0;
+	rc = uni_target_probe(&g->spec, &g->info, err);
+	return rc == 0 ? uni_guest_load_image(g, args, err) : rc;
+}
+
 int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
 	uint64_t since = uni_now_ns(), until = since + args->wait_ns;
@@ -394,7 +405,9 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 		uni_progress("waiting for the guest to boot");
 		(void)nanosleep(&ts, NULL);
 		*err = (struct uni_err){ 0 };
-		rc = attach_once(g, args, err);
+		rc = look_again(g, args, err);
+		if (rc == 0)
+			rc = attach_once(g, args, err);
 		await_run(g, args, rc, &until, err);
 	}
 	if (until > since)

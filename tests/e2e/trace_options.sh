@@ -353,6 +353,23 @@ killed() {
 		python3 "$SRC/tests/e2e/trace_judge.py" babeltrace "$T/s.uniscope"
 }
 
+# A script that starts the VMM later: --wait finds the image on the VMM's command line, which is not there at first.
+script_first() {
+	end_guest
+	rm -f "$T/go" "$T/err"
+	mkfifo "$T/go"
+	# shellcheck disable=SC2016 # of that shell
+	sh -c 'read -r _ <"$1"; shift; exec "$@"' - "$T/go" "$SRC/lab/boot" --accel "$accel" --append 'loop=1 ring=256' "$image" \
+		</dev/null >"$T/boot" 2>&1 &
+	guest=$!
+	timeout 100 "$U" trace record "kvm:pid=$guest" --wait 90 --filter 'traced_*' -d 1 -o "$T/s.uniscope" --overwrite \
+		2>"$T/err" &
+	recorder=$!
+	sleep 1 # it looks at the script meanwhile, and waits without a word
+	echo >"$T/go" && wait $recorder || { cat "$T/err"; return 1; }
+	in_session "$T/s.uniscope" "c.keys() <= $all.keys()"
+}
+
 for accel in $accels; do
 	if [ -n "${UNISCOPE_ALL-}" ] || [ "$accel" = tcg ]; then
 		check "$accel: everything is traced while the second vCPU starts" everything
@@ -373,6 +390,7 @@ for accel in $accels; do
 	if [ -n "${UNISCOPE_ALL-}" ] || [ "$accel" = "${accels##* }" ]; then
 		check "$accel: one tracer at a time" one_tracer
 		check "$accel: a guest that is killed" killed
+		[ "$accel" = tcg ] || in_all check "$accel: a script that starts the VMM later" script_first
 	fi
 	[ "$accel" = tcg ] || continue # the guest's own work
 	check "$accel: functions by pattern" by_pattern
