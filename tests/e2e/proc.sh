@@ -276,8 +276,8 @@ sorts() { # WAY
 sleeps() {
 	"$U" stacks "proc:pid=$pid" >"$T/stacks" || return 1
 	cat "$T/stacks"
-	[ "$(grep -c '^vCPU' "$T/stacks")" -eq 3 ] && [ "$(grep -c 'halted' "$T/stacks")" -ge 2 ] &&
-		grep -q wait_for_ever "$T/stacks" && grep -q poller "$T/stacks"
+	[ "$(grep -c '^vCPU' "$T/stacks")" -eq 4 ] && [ "$(grep -c 'halted' "$T/stacks")" -ge 3 ] &&
+		grep -q wait_for_ever "$T/stacks" && grep -q poller "$T/stacks" && grep -q receiver "$T/stacks"
 }
 
 unnoticed() {

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #define NR 4096
@@ -64,6 +66,23 @@ static void *poller(void *arg)
 	return arg;
 }
 
+/* A call that gives up after a time is not begun again after a stop, as signal(7) says. */
+static void *receiver(void *arg)
+{
+	const struct timeval long_time = { .tv_sec = 1000000 };
+	int fd[2];
+	char byte;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd) != 0 ||
+		setsockopt(fd[0], SOL_SOCKET, SO_RCVTIMEO, &long_time, sizeof(long_time)) != 0)
+		interrupted++;
+	for (;;) {
+		if (recv(fd[0], &byte, 1, 0) < 0 && errno == EINTR)
+			interrupted++;
+	}
+	return arg;
+}
+
 int main(void)
 {
 	struct pollfd told = { .fd = STDIN_FILENO, .events = POLLIN };
@@ -71,7 +90,8 @@ int main(void)
 	pthread_t t;
 
 	if (v == NULL || pthread_create(&t, NULL, waiter, NULL) != 0 ||
-		pthread_create(&t, NULL, poller, NULL) != 0)
+		pthread_create(&t, NULL, poller, NULL) != 0 ||
+		pthread_create(&t, NULL, receiver, NULL) != 0)
 		return 1;
 	while (poll(&told, 1, 0) == 0)
 		sort_some(v);

@@ -76,12 +76,17 @@ void uni_proc_ptrace_to_regs(const struct user_regs_struct *u, struct uni_regs *
 	ret->in_kernel = (int64_t)u->orig_rax >= 0; /* an interrupt leaves -1 there */
 }
 
-/* signal(7), "Interruption of system calls and library functions by stop signals". */
+/*
+ * signal(7), "Interruption of system calls and library functions by stop signals". With those of
+ * sockets, only if the socket has a time limit.
+ */
 bool uni_proc_call_notices(long nr)
 {
 	static const short calls[] = { __NR_epoll_wait, __NR_epoll_pwait, __NR_epoll_pwait2,
 		__NR_semop, __NR_semtimedop, __NR_rt_sigtimedwait, __NR_io_getevents,
-		__NR_io_pgetevents, __NR_io_uring_enter, __NR_read };
+		__NR_io_pgetevents, __NR_io_uring_enter, __NR_read, __NR_readv, __NR_write,
+		__NR_writev, __NR_accept, __NR_accept4, __NR_connect, __NR_recvfrom, __NR_recvmsg,
+		__NR_recvmmsg, __NR_sendto, __NR_sendmsg, __NR_sendmmsg };
 
 	for (size_t i = 0; i < uni_array_len(calls); i++) {
 		if (calls[i] == nr)
