@@ -31,7 +31,7 @@ static int take_registers(
 	return uni_guest_look(g, p, &first, ret, err);
 }
 
-/* Only a stub's memory may need the guest to stand; what is read there costs it time. */
+/* Each read of a stub's memory costs the guest time. */
 static bool reads_cost_time(const struct uni_guest *g)
 {
 	const struct uni_target_ops *ops = uni_target_backend(g->spec.scheme);
@@ -58,7 +58,8 @@ int uni_guest_check_image(struct uni_guest *g, struct uni_err *err)
 		return rc;
 	uni_difference_deinit(&g->differ);
 	rc = take_registers(g, &pause, regs, err);
-	if (!reads_cost_time(g))
+	/* By physical addresses it may run: a stub then stops it for each read, for a moment. */
+	if (!reads_cost_time(g) || uni_gmem_space(g->t->ops->gmem(g->t)) == UNI_GMEM_PHYSICAL)
 		(void)uni_pause_end(&pause);
 	if (rc == 0 && g->t->arch->never_started != NULL && g->t->arch->never_started(&regs[0]))
 		rc = uni_err_set(err, UNI_EAGAIN,

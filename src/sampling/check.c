@@ -12,7 +12,8 @@
 #include "mem/gmem.h"
 #include "obj/sites.h"
 
-#define PAGE 4096u
+#define PAGE	4096u
+#define AT_ONCE 16u /* pages for which a table of the guest is read once */
 
 /* An image is refused if a tenth of its pages differ. A page differs if an eighth of its bytes do,
  * not counting bytes with a known reason. In an accepted image each byte counts. */
@@ -32,7 +33,7 @@ struct tally {
 	const struct uni_change *site; /* of our tracer, to be left out; sorted */
 	size_t nr_sites;
 	uint64_t bias;
-	unsigned readable, same;
+	unsigned looked, readable, same;
 	bool gone, no_memory;
 	uint64_t first_bad; /* address of the first page that differs */
 	struct uni_difference *d;
@@ -288,7 +289,8 @@ static void read_page(struct uni_as *as, const struct uni_pt_root *root, struct 
 	p.len = page_of(code, t->bias, page, &p.svma);
 	if (!uni_image_bytes(t->img, p.svma, p.file, p.len))
 		return;
-	uni_as_begin(as, root);
+	if (t->looked++ % AT_ONCE == 0)
+		uni_as_begin(as, root);
 	rc = uni_as_read(as, uni_gva_of(p.svma + t->bias), p.now, p.len);
 	t->gone = t->gone || rc == -UNI_EGONE;
 	if (rc == 0)
