@@ -32,7 +32,7 @@ fail() {
 stood() { # COMMAND...: microseconds
 	"$U" trace "$@" 2>"$T/said" || fail "$* : $(cat "$T/said")"
 	grep -q 'left alone' "$T/said" && fail "$* : $(cat "$T/said")"
-	sed -n 's/.*the guest was stopped for \([0-9]*\) us.*/\1/p' "$T/said" | head -1
+	sed -n 's/.*the guest was stopped .*\(for\|most\) \([0-9]*\) us.*/\2/p' "$T/said" | head -1
 }
 
 ended() { # COMMAND...: of `trace record`, `trace dump`, at their end

@@ -359,13 +359,23 @@ void uni_choice_free(struct uni_choice *c)
 	uni_vec_free(&c->want);
 }
 
+void uni_tracing_stood(const struct uni_trace_done *d, char ret[UNI_STOOD_MAX])
+{
+	ret[0] = '\0';
+	if (d->pause_ns != 0 && d->nr_stops > 1)
+		(void)snprintf(ret, UNI_STOOD_MAX,
+			"; the guest was stopped %u times, each for at most %.0f us", d->nr_stops,
+			(double)d->pause_ns / 1e3);
+	else if (d->pause_ns != 0)
+		(void)snprintf(ret, UNI_STOOD_MAX, "; the guest was stopped for %.0f us",
+			(double)d->pause_ns / 1e3);
+}
+
 void uni_tracing_say(const struct uni_trace_done *d)
 {
-	char stood[48] = "";
+	char stood[UNI_STOOD_MAX];
 
-	if (d->pause_ns != 0)
-		(void)snprintf(stood, sizeof(stood), "; the guest was stopped for %.0f us",
-			(double)d->pause_ns / 1e3);
+	uni_tracing_stood(d, stood);
 	if (d->threads && d->nr_functions == 0 && !d->calls_itself)
 		uni_note("events of threads are recorded, and no function is traced%s", stood);
 	else if (d->calls_itself && d->nr_functions == 0)

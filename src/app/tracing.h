@@ -140,5 +140,8 @@ bool uni_choice_given(const struct uni_tracing_args *args);
 /* One line on stderr: the traced functions, the time for which the guest was stopped, the functions
  * left out. */
 void uni_tracing_say(const struct uni_trace_done *done);
+#define UNI_STOOD_MAX 80
+/* "; the guest was stopped for 60 us", or "" if it was not. */
+void uni_tracing_stood(const struct uni_trace_done *done, char ret[UNI_STOOD_MAX]);
 
 #endif

@@ -330,6 +330,8 @@ struct uni_target_ops {
 	 */
 	int (*write_text)(struct uni_target *t, struct uni_patch_job *job);
 	bool write_stops_left_off;
+	/* So many places it writes in well under a millisecond. 0: their number does not matter. */
+	uint32_t write_places;
 
 	const struct uni_break_ops *breaks; /* optional */
 

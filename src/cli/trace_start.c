@@ -44,9 +44,9 @@ const struct uni_cmd uni_trace_start = {
 	.details = "The guest then records their calls into its own rings, whatever "
 		   "happens to uniscope.\n"
 		   "Functions that were on and are not chosen now are switched off. "
-		   "The guest is stopped once,\n"
-		   "for less than a millisecond (gdb: some more), to change its "
-		   "code.",
+		   "The guest is stopped for\n"
+		   "less than a millisecond to change its code (gdb: once for each 32 "
+		   "places).",
 	.examples = "  uniscope trace start web1 --filter 'tcp_*'\n"
 		    "  uniscope trace start kvm:pid=4121 --exclude 'spin_*' --min-duration 10\n"
 		    "  uniscope trace start web1 --trigger handle_error:freeze",

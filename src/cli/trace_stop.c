@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdio.h>
-
 #include "app/cmd.h"
 #include "app/term.h"
 #include "app/tracing.h"
@@ -23,15 +21,13 @@ static int run_trace_stop(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_trace_done done = { 0 };
 	struct uni_tracing t;
-	char stood[48] = "";
+	char stood[UNI_STOOD_MAX];
 	int rc = uni_tracing_open(&t, ctx->operands[0], &o, err);
 
 	if (rc != 0)
 		return uni_exit_of(rc);
 	rc = uni_tracer_set(t.tracer, NULL, &done, err);
-	if (done.pause_ns != 0)
-		(void)snprintf(stood, sizeof(stood), "; the guest was stopped for %.0f us",
-			(double)done.pause_ns / 1e3);
+	uni_tracing_stood(&done, stood);
 	if (rc == 0)
 		uni_note("tracing is off: %u place%s their old code again%s", done.nr_changed,
 			done.nr_changed == 1 ? " has" : "s have", stood);

@@ -17,7 +17,6 @@ struct plan {
 	const struct uni_trace_choice *choice; /* NULL: off */
 	struct uni_trace_plan *ret;
 	struct uni_err *err;
-	size_t cap;
 	struct uni_trace_rules rules; /* for arguments */
 	bool has_text;		      /* the function that is planned has such a rule */
 	/* The page that was read last: sites come in order. */
@@ -151,8 +150,8 @@ static bool read_site(struct plan *p, const struct uni_site *s, uint8_t now[UNI_
 	       is_hook(&p->g->hooks, uni_site_hook(s, p->g->bias, now));
 }
 
-static int add_patch(
-	struct plan *p, uint64_t va, const void *now, const void *want, uint8_t len, bool pieces)
+static int add_patch(struct plan *p, struct uni_trace_patches *to, uint64_t va, const void *now,
+	const void *want, uint8_t len, bool pieces)
 {
 	struct uni_patch *one;
 	uint64_t gpa, room;
@@ -163,13 +162,19 @@ static int add_patch(
 		return -UNI_EFAULT;
 	if (room < len) /* its end is mapped elsewhere: it could not be written in one go */
 		return -UNI_ENOTSUP;
-	if (p->ret->nr == p->cap)
+	if (to->nr == to->cap)
 		return -UNI_ERANGE;
-	one = &p->ret->patch[p->ret->nr++];
+	one = &to->v[to->nr++];
 	*one = (struct uni_patch){ .va = va, .gpa = gpa, .len = len, .pieces = pieces };
 	memcpy(one->old_bytes, now, len);
 	memcpy(one->new_bytes, want, len);
 	return 0;
+}
+
+/* A word of 4 bytes that decides what is recorded. */
+static int add_word(struct plan *p, uint64_t va, const void *now, const void *want)
+{
+	return add_patch(p, &p->ret->keys, va, now, want, sizeof(uint32_t), false);
 }
 
 /* Its sites as they are; false if one holds something else, which is left alone with all others. */
@@ -197,8 +202,15 @@ static bool can_trace(struct plan *p, const struct uni_site_function *f)
 	return true;
 }
 
+static bool is_trigger(const struct uni_trace_hooks *h, uint64_t to)
+{
+	return to != 0 && (to == h->entry_start || to == h->entry_stop || to == h->entry_freeze);
+}
+
 static int plan_site(struct plan *p, const struct uni_site *s, const uint8_t *now, uint64_t hook)
 {
+	const uint64_t was = uni_site_hook(s, p->g->bias, now);
+	const bool key = is_trigger(&p->g->hooks, was) || is_trigger(&p->g->hooks, hook);
 	bool pieces = s->state == UNI_SITE_PIECES && memcmp(now, s->off, UNI_SITE_BYTES) == 0;
 	uint8_t want[UNI_SITE_BYTES];
 
@@ -207,7 +219,9 @@ static int plan_site(struct plan *p, const struct uni_site *s, const uint8_t *no
 		return -UNI_ERANGE;
 	p->ret->nr_sites += hook != 0;
 	p->ret->nr_changed += memcmp(now, want, sizeof(want)) != 0;
-	return add_patch(p, s->addr + p->g->bias, now, want, sizeof(want), pieces);
+	p->ret->is_live = p->ret->is_live || is_hook(&p->g->hooks, was);
+	return add_patch(p, key ? &p->ret->keys : &p->ret->code, s->addr + p->g->bias, now, want,
+		sizeof(want), pieces);
 }
 
 /* Which text of its arguments its entry has to copy, and which calls it has to leave out. */
@@ -303,13 +317,13 @@ static int plan_session(
 	p->ret->session = now->session;
 	if (!p->g->info->tells_sessions)
 		return 0;
-	rc = add_patch(p, va + offsetof(struct uni_trace_control, enable_asked), &now->enable_asked,
-		&want->enable, sizeof(now->enable_asked), false);
+	rc = add_word(p, va + offsetof(struct uni_trace_control, enable_asked), &now->enable_asked,
+		&want->enable);
 	if (rc != 0 || p->choice == NULL)
 		return rc;
 	p->ret->session++;
-	return add_patch(p, va + offsetof(struct uni_trace_control, session), &now->session,
-		&p->ret->session, sizeof(now->session), false);
+	return add_word(p, va + offsetof(struct uni_trace_control, session), &now->session,
+		&p->ret->session);
 }
 
 /* The words that control the hooks; the guest obeys them with its next call. */
@@ -319,6 +333,7 @@ static int plan_control(struct plan *p)
 	struct uni_trace_control now, want;
 	uint64_t va = p->g->head + offsetof(struct uni_trace_head, control);
 	const uint8_t *from = (const uint8_t *)&now, *to = (const uint8_t *)&want;
+	struct uni_trace_patches *keys = &p->ret->keys;
 	size_t nr = 0;
 	int rc = uni_tmem_read(p->g->mem, va, &now, sizeof(now));
 
@@ -333,15 +348,16 @@ static int plan_control(struct plan *p)
 	if (want.max_depth != now.max_depth)
 		want.run++; /* calls open at that time were counted by others, or not at all */
 	want.sets++;
+	p->ret->is_live = p->ret->is_live || now.enable != 0;
 	p->ret->calls_itself = p->g->calls_itself && c != NULL && !uni_trace_choice_is_threads(c);
 	p->ret->sets = want.sets;
 	for (size_t at = 0; rc == 0 && at < CONTROL_WORDS * sizeof(uint32_t); at += 4)
-		rc = add_patch(p, va + at, from + at, to + at, 4, false);
+		rc = add_word(p, va + at, from + at, to + at);
 	if (rc == 0)
 		rc = plan_session(p, &now, &want);
 	if (rc == 0)
-		rc = uni_trace_plan_gap(p->g, now.gaps, p->ret->patch + p->ret->nr, &nr);
-	p->ret->nr += nr;
+		rc = uni_trace_plan_gap(p->g, now.gaps, keys->v + keys->nr, &nr);
+	keys->nr += nr;
 	return rc;
 }
 
@@ -361,14 +377,14 @@ static int plan_table(
 		return uni_err_set(p->err, UNI_ERANGE,
 			"%s: %zu, and the guest has room for %u; --args with fewer functions", what,
 			nr, now[0]);
-	rc = add_patch(p, to + sizeof(now[0]), &now[1], &want, sizeof(want), false);
+	rc = add_word(p, to + sizeof(now[0]), &now[1], &want);
 	for (size_t i = 0; rc == 0 && i < nr; i++) {
 		const uint64_t va = to + sizeof(now) + i * size;
 		const uint8_t *one = (const uint8_t *)all + i * size;
 
 		rc = uni_tmem_read(p->g->mem, va, was, size);
 		for (unsigned k = 0; rc == 0 && k < size; k += 4)
-			rc = add_patch(p, va + k, was + k, one + k, 4, false);
+			rc = add_word(p, va + k, was + k, one + k);
 	}
 	return rc;
 }
@@ -420,41 +436,53 @@ static int plan_thaw(struct plan *p)
 	uint8_t now[sizeof(zero)];
 	int rc = p->choice != NULL ? uni_tmem_read(p->g->mem, va, now, sizeof(now)) : 0;
 
-	return rc != 0 || p->choice == NULL ? rc : add_patch(p, va, now, zero, sizeof(now), false);
+	return rc != 0 || p->choice == NULL ? rc : add_word(p, va, now, zero);
 }
 
-static int by_gpa(const void *a, const void *b)
+int uni_trace_by_gpa(const void *a, const void *b)
 {
 	const struct uni_patch *p = a, *q = b;
 
 	return p->gpa < q->gpa ? -1 : p->gpa > q->gpa;
 }
 
+static int make_patches(struct uni_trace_patches *p, size_t cap)
+{
+	p->v = calloc(cap + 1, sizeof(*p->v));
+	p->cap = cap;
+	return p->v != NULL ? 0 : -UNI_ENOMEM;
+}
+
+/* A rule for text is two words, and none is of a function that has no site. Each place may be a
+ * trigger's. */
+static int make_room(struct plan *p)
+{
+	const struct uni_trace_choice *c = p->choice;
+	const struct uni_sites *sites = p->g->sites;
+	size_t words = HEAD_WORDS + UNI_TRACE_GAP_PATCHES(p->g->info->nr_cpus);
+	int rc;
+
+	if (c != NULL && uni_trace_wants_text(c->args, c->nr_args))
+		words += 2 * sites->nr_functions;
+	if (c != NULL && uni_trace_wants_condition(c->args, c->nr_args))
+		words += sizeof(struct uni_trace_condition) / 4 * UNI_TRACE_CONDITIONS;
+	if (c != NULL && uni_trace_wants_read(c->args, c->nr_args))
+		words += sizeof(struct uni_trace_read) / 4 * UNI_TRACE_READS;
+	rc = make_patches(&p->ret->code, sites->nr_sites);
+	return rc == 0 ? make_patches(&p->ret->keys, sites->nr_sites + words) : rc;
+}
+
 int uni_trace_plan(const struct uni_trace_guest *g, const struct uni_trace_choice *choice,
 	struct uni_trace_plan *ret, struct uni_err *err)
 {
-	struct plan p = {
-		.g = g,
-		.choice = choice,
-		.ret = ret,
-		.err = err,
-		.cap = g->sites->nr_sites + HEAD_WORDS + UNI_TRACE_GAP_PATCHES(g->info->nr_cpus),
-	};
+	struct plan p = { .g = g, .choice = choice, .ret = ret, .err = err };
 	int rc;
 
 	memset(ret, 0, sizeof(*ret));
 	rc = uni_trace_plan_check(g, choice, err);
 	if (rc != 0)
 		return rc;
-	/* A rule for text is two words, and none is of a function that has no site. */
-	if (choice != NULL && uni_trace_wants_text(choice->args, choice->nr_args))
-		p.cap += 2 * g->sites->nr_functions;
-	if (choice != NULL && uni_trace_wants_condition(choice->args, choice->nr_args))
-		p.cap += sizeof(struct uni_trace_condition) / 4 * UNI_TRACE_CONDITIONS;
-	if (choice != NULL && uni_trace_wants_read(choice->args, choice->nr_args))
-		p.cap += sizeof(struct uni_trace_read) / 4 * UNI_TRACE_READS;
-	ret->patch = calloc(p.cap, sizeof(*ret->patch));
-	rc = ret->patch != NULL ? 0 : -UNI_ENOMEM;
+	rc = make_room(&p);
 	for (size_t i = 0; rc == 0 && i < g->sites->nr_functions; i++)
 		rc = plan_function(&p, &g->sites->function[i]);
 	if (rc == 0)
@@ -475,13 +503,14 @@ int uni_trace_plan(const struct uni_trace_guest *g, const struct uni_trace_choic
 		uni_trace_plan_deinit(ret);
 		return rc;
 	}
-	qsort(ret->patch, ret->nr, sizeof(*ret->patch), by_gpa);
+	qsort(ret->code.v, ret->code.nr, sizeof(*ret->code.v), uni_trace_by_gpa);
+	qsort(ret->keys.v, ret->keys.nr, sizeof(*ret->keys.v), uni_trace_by_gpa);
 	return 0;
 }
 
 void uni_trace_plan_deinit(struct uni_trace_plan *p)
 {
-	free(p->patch);
-	p->patch = NULL;
-	p->nr = 0;
+	free(p->code.v);
+	free(p->keys.v);
+	p->code = p->keys = (struct uni_trace_patches){ 0 };
 }

@@ -50,9 +50,15 @@ int uni_trace_choice_check(const struct uni_trace_choice *choice, struct uni_err
 /* Does it ask for events of threads alone? No function is meant then. */
 bool uni_trace_choice_is_threads(const struct uni_trace_choice *c);
 
+struct uni_trace_patches {
+	struct uni_patch *v; /* owned; by rising gpa: the bytes to change */
+	size_t nr, cap;
+};
+
 struct uni_trace_plan {
-	struct uni_patch *patch; /* owned; by rising gpa: the bytes to change */
-	size_t nr;
+	struct uni_trace_patches code;	 /* each of these places may change at a time of its own */
+	struct uni_trace_patches keys;	 /* the rest decides what is recorded: all in one stop */
+	bool is_live;			 /* before it, the guest records, or has patched places */
 	uint32_t nr_functions, nr_sites; /* that will be traced */
 	uint32_t nr_changed;		 /* places of code among the patches */
 	bool calls_itself;		 /* and all that needs no patching will be, too */
@@ -87,6 +93,7 @@ struct uni_trace_guest {
 int uni_trace_plan(const struct uni_trace_guest *g, const struct uni_trace_choice *choice,
 	struct uni_trace_plan *ret, struct uni_err *err);
 void uni_trace_plan_deinit(struct uni_trace_plan *p);
+int uni_trace_by_gpa(const void *a, const void *b); /* two patches, for qsort() */
 /* Its checks (plan_check.c): before anything is planned, and whether any function was found. */
 int uni_trace_plan_check(
 	const struct uni_trace_guest *g, const struct uni_trace_choice *c, struct uni_err *err);

@@ -3,13 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/clock.h"
 #include "base/text.h"
-
-#define TRIES	   50
-#define TRY_NAP_NS (2 * UNI_NSEC_PER_MSEC)
+#include "tracing/slices.h"
 
 struct uni_tracer {
 	struct uni_tracer_args args;
@@ -179,19 +175,6 @@ static int describe_guest(struct uni_tracer *t, const struct uni_trace_choice *c
 	return rc;
 }
 
-/* A vCPU may be where nothing can be changed, or stopped: for a moment. */
-static int run_job(struct uni_target *target, struct uni_patch_job *job)
-{
-	const struct timespec nap = uni_ns_timespec(TRY_NAP_NS);
-	int rc = uni_patch_run(target, job);
-
-	for (int i = 0; rc == -UNI_EAGAIN && i < TRIES; i++) {
-		(void)nanosleep(&nap, NULL);
-		rc = uni_patch_run(target, job);
-	}
-	return rc;
-}
-
 /* Refused by uni_patch_run(): some vCPUs would run meanwhile. */
 static int holds_some_only(struct uni_target *t, struct uni_err *err)
 {
@@ -204,11 +187,13 @@ static int holds_some_only(struct uni_target *t, struct uni_err *err)
 		held < UNI_VCPU_MAX ? "plugged in since? then try again" : UNI_VCPU_MOST);
 }
 
+static const char nothing_done[] = "nothing was patched";
+
+/* done: what is patched now. */
 static int patch_failed(
-	const struct uni_tracer *t, const struct uni_patch_job *job, int rc, struct uni_err *err)
+	const struct uni_tracer *t, uint64_t va, int rc, const char *done, struct uni_err *err)
 {
-	unsigned long long at =
-		job->bad < job->nr ? (unsigned long long)job->patch[job->bad].va : 0;
+	unsigned long long at = va;
 
 	if (rc == -UNI_ENOTSUP && (t->args.t->ops->caps(t->args.t) & UNI_CAP_INSIDE))
 		return uni_err_set(err, UNI_ENOTSUP,
@@ -222,16 +207,17 @@ static int patch_failed(
 			t->args.t->ops->scheme);
 	if (rc == -UNI_EMISMATCH)
 		return uni_err_set(err, UNI_EMISMATCH,
-			"the code at 0x%llx changed in the meantime: nothing was patched; is "
-			"somebody else tracing this guest?",
-			at);
+			"the code at 0x%llx changed in the meantime: %s; is somebody else "
+			"tracing this guest?",
+			at, done);
 	if (rc == -UNI_EFAULT)
-		return uni_err_set(err, UNI_EFAULT,
-			"the code at 0x%llx cannot be written: nothing was patched", at);
+		return uni_err_set(
+			err, UNI_EFAULT, "the code at 0x%llx cannot be written: %s", at, done);
 	if (rc == -UNI_EAGAIN)
 		return uni_err_set(err, UNI_EAGAIN,
 			"the vCPUs could not all be stopped at places where the code may be "
-			"changed: nothing was patched; try again");
+			"changed: %s; try again",
+			done);
 	return uni_err_set(
 		err, (enum uni_errcode) - rc, "the guest cannot be patched: %s", uni_strerror(rc));
 }
@@ -239,13 +225,12 @@ static int patch_failed(
 static int make_plan(struct uni_tracer *t, const struct uni_trace_choice *choice,
 	struct uni_trace_plan *ret, struct uni_err *err)
 {
-	const struct uni_patch_job none = { 0 };
 	struct uni_trace_guest g;
 	int rc;
 
 	/* No image would help. */
 	if (!uni_patch_allowed(t->args.t))
-		return patch_failed(t, &none, -UNI_ENOTSUP, err);
+		return patch_failed(t, 0, -UNI_ENOTSUP, nothing_done, err);
 	rc = describe_guest(t, choice, &g, err);
 	return rc == 0 ? uni_trace_plan(&g, choice, ret, err) : rc;
 }
@@ -260,24 +245,71 @@ int uni_tracer_check(
 	return rc;
 }
 
+/* Takes away what a plan of several stops has left when it failed. */
+static int take_back(struct uni_tracer *t)
+{
+	struct uni_trace_plan plan = { 0 };
+	struct uni_trace_stops stops = { 0 };
+	struct uni_err none = { 0 };
+	int rc = make_plan(t, NULL, &plan, &none);
+
+	if (rc == 0)
+		rc = uni_trace_write(t->args.t, &plan, false, &stops);
+	uni_trace_plan_deinit(&plan);
+	return rc;
+}
+
+static int carry_out(struct uni_tracer *t, const struct uni_trace_choice *choice,
+	const struct uni_trace_plan *plan, struct uni_trace_stops *stops, struct uni_err *err)
+{
+	const uint32_t before = stops->nr;
+	int rc = uni_trace_write(t->args.t, plan, choice != NULL, stops);
+	bool some = rc != 0 && stops->nr != before;
+
+	if (rc == 0)
+		return 0;
+	if (some && choice != NULL)
+		some = take_back(t) != 0;
+	return patch_failed(t, stops->bad_va, rc,
+		some ? "some of it is patched, and records nothing (uniscope trace stop)"
+		     : nothing_done,
+		err);
+}
+
+/* While it stops the guest again and again, nothing may be recorded: the older choice ends before.
+ */
+static int end_older(struct uni_tracer *t, const struct uni_trace_choice *choice,
+	struct uni_trace_plan *plan, struct uni_trace_stops *stops, struct uni_err *err)
+{
+	int rc;
+
+	if (choice == NULL || !plan->is_live || uni_trace_fits_one(t->args.t, plan))
+		return 0;
+	uni_trace_plan_deinit(plan);
+	rc = make_plan(t, NULL, plan, err);
+	if (rc == 0)
+		rc = carry_out(t, NULL, plan, stops, err);
+	uni_trace_plan_deinit(plan);
+	return rc == 0 ? make_plan(t, choice, plan, err) : rc;
+}
+
 int uni_tracer_set(struct uni_tracer *t, const struct uni_trace_choice *choice,
 	struct uni_trace_done *ret, struct uni_err *err)
 {
 	struct uni_trace_plan plan = { 0 };
-	struct uni_patch_job job;
+	struct uni_trace_stops stops = { 0 };
 	int rc = make_plan(t, choice, &plan, err);
 
-	if (rc != 0)
-		return rc;
-	job = (struct uni_patch_job){ .patch = plan.patch, .nr = plan.nr };
-	rc = run_job(t->args.t, &job);
-	if (rc != 0)
-		rc = patch_failed(t, &job, rc, err);
-	else
+	if (rc == 0)
+		rc = end_older(t, choice, &plan, &stops, err);
+	if (rc == 0)
+		rc = carry_out(t, choice, &plan, &stops, err);
+	if (rc == 0)
 		*ret = (struct uni_trace_done){ .nr_functions = plan.nr_functions,
 			.nr_sites = plan.nr_sites,
 			.nr_changed = plan.nr_changed,
-			.pause_ns = job.pause_ns,
+			.pause_ns = stops.longest_ns,
+			.nr_stops = stops.nr,
 			.threads = choice != NULL && choice->promises,
 			.calls_itself = plan.calls_itself,
 			.nr_no_exits = plan.nr_no_exits,
@@ -310,13 +342,6 @@ bool uni_tracer_is_ours(struct uni_tracer *t)
 	return !t->is_set || uni_tracer_control(t, &now) != 0 || now.sets == t->sets;
 }
 
-static int by_gpa(const void *a, const void *b)
-{
-	const struct uni_patch *p = a, *q = b;
-
-	return p->gpa < q->gpa ? -1 : p->gpa > q->gpa;
-}
-
 /* The word `enable`, and where it is set what tells that it was not. */
 static int plan_enable(struct uni_tracer *t, bool on, struct uni_patch_job *job)
 {
@@ -344,7 +369,7 @@ static int plan_enable(struct uni_tracer *t, bool on, struct uni_patch_job *job)
 	if (rc == 0 && on && now.enable == 0)
 		rc = uni_trace_plan_gap(&g, now.gaps, one + 1, &nr);
 	job->nr += nr;
-	qsort(one, job->nr, sizeof(*one), by_gpa);
+	qsort(one, job->nr, sizeof(*one), uni_trace_by_gpa);
 	return rc;
 }
 
@@ -354,9 +379,10 @@ int uni_tracer_enable(struct uni_tracer *t, bool on, struct uni_err *err)
 	int rc = plan_enable(t, on, &job);
 
 	if (rc == 0)
-		rc = run_job(t->args.t, &job);
+		rc = uni_trace_write_job(t->args.t, &job);
 	if (rc != 0)
-		rc = patch_failed(t, &job, rc, err);
+		rc = patch_failed(
+			t, job.bad < job.nr ? job.patch[job.bad].va : 0, rc, nothing_done, err);
 	free((void *)(uintptr_t)job.patch);
 	return rc;
 }

@@ -37,15 +37,16 @@ bool uni_tracer_tells_callers(struct uni_tracer *t);
 struct uni_trace_done {
 	uint32_t nr_functions, nr_sites; /* traced now */
 	uint32_t nr_changed;		 /* places of code that had to be changed */
-	/* the longest time for which the guest was stopped */
-	uint64_t pause_ns;
+	uint64_t pause_ns;		 /* the longest time for which the guest was stopped */
+	uint32_t nr_stops;
 	uint32_t nr_no_exits, nr_pieces, nr_unlike; /* functions left out; struct uni_trace_plan */
 	bool threads;				    /* their events are recorded */
 	bool calls_itself; /* functions that need no patching are traced, too: all of them */
 };
 
 /* Traces exactly the chosen functions from now on. NULL: none, and every byte is as before. Stops
- * the guest once, only for the writing. Needs an image. */
+ * the guest only for the writing: once, or often if there are more places than the target writes in
+ * a millisecond (tracing/slices.h). Needs an image. */
 int uni_tracer_set(struct uni_tracer *t, const struct uni_trace_choice *choice,
 	struct uni_trace_done *ret, struct uni_err *err);
 /* From now on the rings show only records since the newest start, if the guest numbers starts

@@ -6,6 +6,8 @@
 set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"
+# shellcheck source=tests/support/kill.sh
+. "$SRC/tests/support/kill.sh"
 image=$BUILD/lab/trace/trace-traced-gcc-fp.elf
 [ -e "$image" ] || image=$BUILD/lab/trace/trace-traced-clang-fp.elf
 [ -e "$image" ] || absent 'no traced lab images'
@@ -281,7 +283,29 @@ thousand() {
 			grep -q '^uniscope: 1000 functions at 2000 places are traced' "$T/err" &&
 			timeout 60 "$U" trace stop "$target" -e "$elf" 2>>"$T/err" &&
 			! grep -q 'left alone' "$T/err" || { cat "$T/err"; return 1; }
+		# A stub takes its time: the guest goes on between stops of 32 places each.
+		times=$(grep -c 'stopped 6[34] times' "$T/err")
+		[ "$times" -eq "$([ "$accel" = tcg ] && echo 2 || echo 0)" ] || { cat "$T/err"; return 1; }
 	done
+}
+
+all_off() { # how many places were on: in $left
+	"$U" trace stop "$target" -e "$elf" 2>"$T/err" &&
+		left=$(sed -n 's/.* tracing is off: \([0-9]*\) places have .*/\1/p' "$T/err") && [ -n "$left" ]
+}
+
+# Killed between two of these stops: some are on. The guardian of a recording switches them off.
+some_of_a_thousand() {
+	set -- "$target" -e "$elf" --filter 'many_*'
+	count_calls -c sendto "$U" trace start "$@" && all_off || { cat "$T/err"; return 1; }
+	echo "$left places were on, by $nr calls"
+	killed_at -c sendto $((nr - 60)) "$U" trace start "$@" && wait_for 60 all_off || { cat "$T/err"; return 1; }
+	echo "killed: $left"
+	[ "$left" -gt 0 ] && [ "$left" -lt 2000 ] &&
+		killed_at -c sendto $((nr - 60)) "$U" trace record "$@" -q -d 0.1 -o "$T/k.uniscope" --overwrite &&
+		wait_for 60 all_off || { cat "$T/err"; return 1; }
+	echo "killed, with a guardian: $left"
+	[ "$left" -eq 0 ] && beats
 }
 
 record_on() { # FILE-FOR-STDERR: of traced_round, in the background, until it is on; its pid in $recorder
@@ -374,6 +398,7 @@ for accel in $accels; do
 	if [ -n "${UNISCOPE_ALL-}" ] || [ "$accel" = tcg ]; then
 		check "$accel: everything is traced while the second vCPU starts" everything
 		in_all check "$accel: a thousand functions, on and off, twice" thousand
+		[ "$accel" = kvm ] || in_all check "$accel: killed when some of a thousand are on" some_of_a_thousand
 	fi
 	# The guest's own tracer does the same under each: it is looked at where guests are fast.
 	if [ "$accel" = tcg ]; then

@@ -413,6 +413,7 @@ const struct uni_target_ops uni_target_gdb = {
 	.alive = gdb_alive,
 	.lost = gdb_lost,
 	.write_text = uni_gdb_write_text,
+	.write_places = 32,
 	.breaks = &uni_gdb_break_ops,
 	.detach = gdb_detach,
 };

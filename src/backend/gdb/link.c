@@ -46,7 +46,7 @@ void uni_gdb_link_byte(struct uni_gdb_link *l, uint8_t byte)
 
 void uni_gdb_link_packet(struct uni_gdb_link *l, const char *fmt, ...)
 {
-	char payload[256];
+	char payload[UNI_GDB_SENT_MAX];
 	va_list ap;
 	int n;
 

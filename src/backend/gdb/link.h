@@ -15,6 +15,7 @@
 
 #define UNI_GDB_RX_MAX	  65536
 #define UNI_GDB_TX_MAX	  16384
+#define UNI_GDB_SENT_MAX  640 /* one packet of it */
 #define UNI_GDB_REPLY_MAX 65536
 #define UNI_GDB_OUT_MAX	  65536
 #define UNI_GDB_TRAP	  5 /* the signal of a breakpoint, and of a step */

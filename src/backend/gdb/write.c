@@ -12,38 +12,35 @@
 #include "backend/gdb/gdb.h"
 #include "backend/patch.h"
 
-#define BATCH	   64 /* packets that are sent together */
-#define EXTENT_MAX 2048
-#define ANSWER_NS  (2 * UNI_NSEC_PER_SEC)
+#define BATCH	  16  /* packets that are sent together */
+#define JOIN_MAX  256 /* bytes of a packet: QEMU takes about as long for a packet as for so many */
+#define ANSWER_NS (2 * UNI_NSEC_PER_SEC)
 
-static void queue_write(struct uni_gdb_stub *s, const struct uni_patch *p, const uint8_t *bytes)
+static void queue_write(
+	struct uni_gdb_stub *s, const struct uni_patch_plan *plan, size_t nr, const uint8_t *from)
 {
 	static const char digit[] = "0123456789abcdef";
-	char hex[2 * UNI_PATCH_BYTES + 1] = "";
+	const struct uni_patch_extent *e = &plan->extent[nr];
+	char hex[2 * JOIN_MAX + 1] = "";
 
-	for (size_t i = 0; i < p->len; i++) {
-		hex[2 * i] = digit[bytes[i] >> 4];
-		hex[2 * i + 1] = digit[bytes[i] & 15];
+	for (size_t i = 0; i < e->len; i++) {
+		hex[2 * i] = digit[from[e->at + i] >> 4];
+		hex[2 * i + 1] = digit[from[e->at + i] & 15];
 	}
-	uni_gdb_link_packet(&s->link, "M%" PRIx64 ",%x:%s", s->phys ? p->gpa : p->va, p->len, hex);
+	uni_gdb_link_packet(&s->link, "M%" PRIx64 ",%zx:%s",
+		s->phys ? e->gpa : plan->job->patch[e->first].va, e->len, hex);
 }
 
-/*
- * Patches [first, first + nr), or restores the old bytes if `undo`. *done_ret: how many were
- * written.
- */
+/* Writes extents [first, first + nr) as they are in `from`. *done_ret: how many were written. */
 static int write_batch(struct uni_gdb_stub *s, const struct uni_patch_plan *plan, size_t first,
-	size_t nr, bool undo, size_t *done_ret)
+	size_t nr, const uint8_t *from, size_t *done_ret)
 {
 	uint64_t until = uni_now_ns() + ANSWER_NS;
-	int rc = 0, bad = 0;
+	int rc, bad = 0;
 
 	*done_ret = 0;
-	for (size_t i = 0; i < nr; i++) {
-		const struct uni_patch *p = &plan->job->patch[first + i];
-
-		queue_write(s, p, undo ? uni_patch_was(plan, first + i) : p->new_bytes);
-	}
+	for (size_t i = 0; i < nr; i++)
+		queue_write(s, plan, first + i, from);
 	rc = uni_gdb_link_send(&s->link, until);
 	for (size_t i = 0; i < nr && rc == 0; i++) {
 		rc = uni_gdb_link_reply(&s->link, until);
@@ -55,7 +52,7 @@ static int write_batch(struct uni_gdb_stub *s, const struct uni_patch_plan *plan
 }
 
 static int write_all(struct uni_gdb_stub *s, const struct uni_patch_plan *plan, size_t nr,
-	bool undo, size_t *done_ret)
+	const uint8_t *from, size_t *done_ret)
 {
 	/* Stubs other than QEMU get one packet at a time. */
 	size_t batch = s->qemu ? BATCH : 1, done;
@@ -63,15 +60,15 @@ static int write_all(struct uni_gdb_stub *s, const struct uni_patch_plan *plan, 
 
 	*done_ret = 0;
 	while (rc == 0 && *done_ret < nr) {
-		rc = write_batch(s, plan, *done_ret, uni_min(nr - *done_ret, batch), undo, &done);
+		rc = write_batch(s, plan, *done_ret, uni_min(nr - *done_ret, batch), from, &done);
 		*done_ret += done;
 	}
 	return rc;
 }
 
 /*
- * Patches a held guest, with one packet for each place: a broken connection leaves old bytes or new
- * ones. Returns as uni_patch_run(); -UNI_EPROTO and the like: the connection failed.
+ * Patches a held guest, with one packet for each extent: a broken connection leaves old bytes or
+ * new ones. Returns as uni_patch_run(); -UNI_EPROTO and the like: the connection failed.
  */
 static int patch_places(struct uni_gdb_stub *s, struct uni_patch_plan *p)
 {
@@ -80,12 +77,12 @@ static int patch_places(struct uni_gdb_stub *s, struct uni_patch_plan *p)
 	int rc = uni_gdb_stub_physical(s);
 
 	if (rc == 0)
-		rc = write_all(s, p, job->nr, false, &done);
+		rc = write_all(s, p, p->nr, p->want, &done);
 	if (rc == -UNI_EFAULT) {
-		job->bad = done;
+		job->bad = p->extent[done].first;
 		job->nr_written = 0;
-		/* Later places of the batch may have been written. */
-		(void)write_all(s, p, uni_min(job->nr, done + BATCH), true, &back);
+		/* Later extents of the batch may have been written. */
+		(void)write_all(s, p, uni_min(p->nr, done + BATCH), p->was, &back);
 	}
 	return rc;
 }
@@ -122,8 +119,10 @@ int uni_gdb_write_text(struct uni_target *base, struct uni_patch_job *job)
 	const struct uni_vcpuset all = uni_vcpuset_first((uint32_t)t->stub.nr_threads);
 	struct uni_regs *regs = calloc((size_t)t->stub.nr_threads, sizeof(*regs));
 	struct uni_patch_plan p = { 0 };
+	/* Neighbours in physical memory may be apart in virtual memory: each is alone there. */
+	const size_t most = t->stub.want_phys || t->stub.phys ? JOIN_MAX : 1;
 	uint64_t begin_ns;
-	int rc = regs != NULL ? uni_patch_plan(job, EXTENT_MAX, &p) : -UNI_ENOMEM;
+	int rc = regs != NULL ? uni_patch_plan(job, most, &p) : -UNI_ENOMEM;
 
 	if (rc != 0) {
 		free(regs);

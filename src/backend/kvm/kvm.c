@@ -488,5 +488,6 @@ const struct uni_target_ops uni_target_kvm = {
 	.stream_stop = kvm_stream_stop,
 	.stream_back = kvm_stream_back,
 	.write_text = uni_kvm_write_text,
+	.write_places = 8192,
 	.detach = kvm_detach,
 };

@@ -433,6 +433,7 @@ const struct uni_target_ops uni_target_proc = {
 	.stream_times = uni_proc_stream_times,
 	.stream_stop = uni_proc_stream_stop,
 	.write_text = uni_proc_write_text,
+	.write_places = 1024,
 	.write_stops_left_off = true,
 	.detach = proc_detach,
 };

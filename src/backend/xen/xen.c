@@ -343,5 +343,6 @@ const struct uni_target_ops uni_target_xen = {
 	.alive = xen_alive,
 	.granted = uni_xen_granted,
 	.write_text = uni_xen_write_text,
+	.write_places = 1024,
 	.detach = xen_detach,
 };
