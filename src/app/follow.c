@@ -39,6 +39,17 @@ static bool is_same(const struct uni_follow *f, const struct uni_guest *before,
 	       strcmp(uni_image_id(before->image), uni_image_id(now->image)) == 0;
 }
 
+/* A guest is a process here, or a domain. */
+static const char *has_of(const struct uni_target_info *in)
+{
+	return in->pid > 0 ? "pid" : "domain";
+}
+
+static unsigned number_of(const struct uni_target_info *in)
+{
+	return in->pid > 0 ? (unsigned)in->pid : (unsigned)in->domid;
+}
+
 /* The part that begins now. */
 static void add_gap(struct uni_follow *f, const char *method_before, const struct uni_guest *g,
 	uint64_t gone_ns)
@@ -52,8 +63,8 @@ static void add_gap(struct uni_follow *f, const char *method_before, const struc
 	(void)uni_record_add_gap(f->meta, &gap);
 	if (f->quiet)
 		return;
-	uni_note("%s goes on after %.1f s: pid %d", f->how.target,
-		(double)(gap.end_ns - gone_ns) / 1e9, g->info.pid);
+	uni_note("%s goes on after %.1f s: %s %u", f->how.target,
+		(double)(gap.end_ns - gone_ns) / 1e9, has_of(&g->info), number_of(&g->info));
 	if (strcmp(gap.method, method_before) != 0) {
 		char way[UNI_QUALITY_METHOD];
 
@@ -165,8 +176,9 @@ bool uni_follow_again(struct uni_follow *f, const struct uni_guest *before, uint
 	if (!f->quiet && f->left_pid != 0)
 		uni_note("another VMM has %s now", f->how.target);
 	else if (!f->quiet)
-		uni_note("the VMM of %s, pid %d, has ended: waiting for its next one",
-			f->how.target, before->info.pid);
+		uni_note("the %s of %s, %s%u, has ended: waiting for its next one",
+			before->info.pid > 0 ? "VMM" : "domain", f->how.target,
+			before->info.pid > 0 ? "pid " : "", number_of(&before->info));
 	(void)snprintf(method, sizeof(method), "%s", method_of(before));
 	while (wait_for_it(f, &g) && !is_same(f, before, g, &why)) {
 		bool ends = g->info.pid > 0 && uni_process_is_ending(g->info.pid);
@@ -176,8 +188,8 @@ bool uni_follow_again(struct uni_follow *f, const struct uni_guest *before, uint
 			g = NULL;
 			continue;
 		}
-		uni_note("%s is there again, pid %d, but is not recorded further: %s",
-			f->how.target, g->info.pid, why);
+		uni_note("%s is there again, %s %u, but is not recorded further: %s", f->how.target,
+			has_of(&g->info), number_of(&g->info), why);
 		drop_guest(g);
 		return false;
 	}

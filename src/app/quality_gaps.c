@@ -54,6 +54,7 @@ static void put_held(
 		(double)(uni_max(gap->end_ns, begin_ns) - begin_ns) / 1e9,
 		(double)(begin_ns - g->stats->begin_ns) / 1e9,
 		gap->held == UNI_HELD_SIGNAL ? "a signal (SIGSTOP) had stopped its VMM"
+		: gap->pid <= 0		     ? "somebody had stopped the domain"
 					     : "its VMM had paused the guest");
 }
 
@@ -74,11 +75,13 @@ void uni_quality_put_gaps(struct uni_sink *out, const struct uni_recorded_guest 
 		if (!uni_record_gap_is_part(gap))
 			continue;
 		part++;
-		uni_sink_printf(out,
-			"gap        %.1f s long, %.1f s after the begin: its VMM had ended; pid %d "
-			"had it then\n",
+		uni_sink_printf(out, "gap        %.1f s long, %.1f s after the begin: ",
 			(double)(uni_max(gap->end_ns, begin_ns) - begin_ns) / 1e9,
-			(double)(begin_ns - g->stats->begin_ns) / 1e9, gap->pid);
+			(double)(begin_ns - g->stats->begin_ns) / 1e9);
+		if (gap->pid > 0)
+			uni_sink_printf(out, "its VMM had ended; pid %d had it then\n", gap->pid);
+		else
+			uni_sink_printf(out, "the domain had ended; a new one was it then\n");
 		if (gap->method[0] == '\0')
 			continue;
 		uni_quality_way(way, gap->method, g->meta->counts, gap->why);

@@ -218,6 +218,8 @@ static void fill_job(struct run *run, size_t i)
 	struct part *part = &run->part[i];
 
 	part->left = false;
+	if (!args->quiet)
+		uni_standing_note_dead(part->g);
 	part->standing = (struct uni_standing){ .g = part->g,
 		.name = part->name,
 		.meta = &part->meta,

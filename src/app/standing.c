@@ -14,11 +14,26 @@
 #define VMM_LOOKS    5	/* threads of a VMM may all happen to wait outside of their guest */
 #define BUSY_SHARE   20 /* of the time between the looks: a VMM that works so much runs its guest */
 
+/* A hypervisor tells of itself that somebody has paused the guest, and how; "" if nobody has. A
+ * dead guest is what it is. */
+static void ask_target(const struct uni_standing *s, struct uni_target_info *ret)
+{
+	struct uni_target *t = s->g->t;
+
+	*ret = (struct uni_target_info){ 0 };
+	if ((t->ops->caps(t) & UNI_CAP_DEAD) == 0)
+		t->ops->info(t, ret);
+}
+
 /* Whoever holds it, by one look. */
 static enum uni_gap_held look_once(const struct uni_standing *s)
 {
 	const struct uni_target_ops *ops = s->g->t->ops;
+	struct uni_target_info now;
 
+	ask_target(s, &now);
+	if (now.rest[0] != '\0')
+		return UNI_HELD_VMM;
 	if (s->g->info.pid > 0 && uni_process_is_stopped(s->g->info.pid))
 		return UNI_HELD_SIGNAL;
 	if (s->awake != NULL)
@@ -40,7 +55,9 @@ bool uni_standing_text(const struct uni_standing *s, char ret[UNI_STANDING_TEXT]
 {
 	const bool process = s->g->t->ops->files != NULL;
 	const int pid = s->g->info.pid;
+	struct uni_target_info now;
 
+	ask_target(s, &now);
 	if (s->held == UNI_HELD_SIGNAL)
 		(void)snprintf(ret, UNI_STANDING_TEXT,
 			"a signal has stopped %s %d%s: it is not sampled until kill -CONT %d lets "
@@ -48,6 +65,10 @@ bool uni_standing_text(const struct uni_standing *s, char ret[UNI_STANDING_TEXT]
 			"run",
 			process ? "process" : "the VMM, pid", pid,
 			process ? "" : ", and its guest with it", pid);
+	else if (s->held == UNI_HELD_VMM && pid <= 0)
+		(void)snprintf(ret, UNI_STANDING_TEXT,
+			"somebody has stopped domain %u (%s): it is not sampled until it goes on",
+			(unsigned)now.domid, now.rest);
 	else if (s->held == UNI_HELD_VMM)
 		(void)snprintf(ret, UNI_STANDING_TEXT,
 			"its VMM, pid %d, has paused the guest: it is not sampled until it goes on",
@@ -127,6 +148,12 @@ void uni_standing_end(struct uni_standing *s, uint64_t end_ns)
 	if (s->held != UNI_HELD_NOT && end_ns > s->since_ns)
 		add_held(s, end_ns);
 	s->held = s->seen = UNI_HELD_NOT;
+}
+
+void uni_standing_note_dead(const struct uni_guest *g)
+{
+	if ((g->t->ops->caps(g->t) & UNI_CAP_DEAD) != 0 && g->info.rest[0] != '\0')
+		uni_note("%s: one snapshot of it is recorded", g->info.note);
 }
 
 /* Not known counts as running. */

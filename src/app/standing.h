@@ -37,6 +37,9 @@ uint64_t uni_standing_since(const struct uni_standing *s, uint64_t gone_ns);
 /* One line that says what holds it now. False: nothing. */
 bool uni_standing_text(const struct uni_standing *s, char ret[UNI_STANDING_TEXT]);
 
+/* Says so of a domain that has ended and is preserved. */
+void uni_standing_note_dead(const struct uni_guest *g);
+
 /* A VMM of this host that has a guest of that name, and runs it, as far as is known; 0: there is
  * none. not_pid: this one is not meant. */
 int uni_standing_other(const char *name, int not_pid);

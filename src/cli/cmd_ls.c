@@ -168,6 +168,19 @@ static void look_at_image(struct uni_found *f)
 	(void)snprintf(f->why, sizeof(f->why), "stopped for each sample: %s", why);
 }
 
+/* Guests that no file of /proc shows, and that this user may not ask for. */
+static void note_forbidden(void)
+{
+	for (size_t i = 0; uni_target_backends[i] != NULL; i++) {
+		const struct uni_target_ops *ops = uni_target_backends[i];
+		struct uni_err err = { 0 };
+
+		if (ops->list != NULL && ops->host_check != NULL &&
+			ops->host_check(&err) == -UNI_EPERM)
+			uni_note("guests of %s: are not listed: %s", ops->scheme, err.msg);
+	}
+}
+
 static int run_ls(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	_cleanup_free_ struct uni_found *found = NULL;
@@ -186,6 +199,8 @@ static int run_ls(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 				   "see)");
 	else if (rc == 0)
 		print_table(found, nr);
+	if (rc == 0)
+		note_forbidden();
 	for (size_t i = 0; rc == 0 && i < nr; i++) {
 		if (found[i].spec[0] != '\0')
 			uni_note_left_off(

@@ -382,7 +382,6 @@ static void ends(void **state)
 	ends_with_domain(&hv->absent, 0, "was destroyed");
 	ends_with_domain(&hv->shutdown, UNI_XEN_POWEROFF, "powered off");
 	ends_with_domain(&hv->shutdown, UNI_XEN_CRASH, "crashed");
-	ends_with_domain(&hv->shutdown, UNI_XEN_SUSPEND, "migrated");
 }
 
 static void reads_preserved(void **state)

@@ -189,9 +189,7 @@ static void heal_domains(struct uni_xen_target *t, const char *state_dir)
 	unsigned nr = uni_xen_heal(t->call, state_dir, &domid);
 
 	if (nr != 0)
-		(void)snprintf(t->info.note, sizeof(t->info.note),
-			"domain %" PRIu32 " stood still since a uniscope was killed: it runs again",
-			domid);
+		uni_xen_say_healed(domid, &t->info);
 }
 
 static int open_domain(struct uni_xen_target *t, const struct uni_xen_module *m,

@@ -28,6 +28,11 @@ const char *uni_xen_fate(const struct uni_xen_dominfo *d)
 	return "was destroyed, or has left this host";
 }
 
+bool uni_xen_is_suspended(const struct uni_xen_dominfo *d)
+{
+	return d->shutdown && d->reason == UNI_XEN_SUSPEND;
+}
+
 void uni_xen_say_rest(const struct uni_xen_dominfo *d, struct uni_target_info *ret)
 {
 	static const char *const by_reason[] = {
@@ -66,8 +71,15 @@ void uni_xen_describe(
 			d->domid, kind, state);
 }
 
-static int list_domains(
-	struct uni_xen_call *x, struct uni_target_info **ret, size_t *nr_ret, struct uni_err *err)
+void uni_xen_say_healed(uint32_t domid, struct uni_target_info *ret)
+{
+	(void)snprintf(ret->note, sizeof(ret->note),
+		"domain %" PRIu32 " stood still since a uniscope was killed: it runs again", domid);
+}
+
+/* healed: it was resumed just now; 0: none was. */
+static int list_domains(struct uni_xen_call *x, uint32_t healed, struct uni_target_info **ret,
+	size_t *nr_ret, struct uni_err *err)
 {
 	_cleanup_free_ uint32_t *domid = calloc(UNI_XEN_DOMAIN_MAX, sizeof(*domid));
 	struct uni_target_info *info;
@@ -82,8 +94,11 @@ static int list_domains(
 	for (size_t i = 0; i < nr; i++) {
 		struct uni_xen_dominfo d;
 
-		if (uni_xen_call_info(x, domid[i], &d) == 0 && !d.dying)
-			uni_xen_describe(x, &d, &info[n++]);
+		if (uni_xen_call_info(x, domid[i], &d) != 0 || d.dying)
+			continue;
+		if (domid[i] == healed)
+			uni_xen_say_healed(healed, &info[n]);
+		uni_xen_describe(x, &d, &info[n++]);
 	}
 	*ret = info;
 	*nr_ret = n;
@@ -94,6 +109,7 @@ int uni_xen_list(struct uni_target_info **ret, size_t *nr_ret, struct uni_err *e
 {
 	struct uni_xen_lib lib = { 0 };
 	struct uni_xen_call *x = NULL;
+	uint32_t healed = 0;
 	int rc = 0;
 
 	*ret = NULL;
@@ -103,8 +119,8 @@ int uni_xen_list(struct uni_target_info **ret, size_t *nr_ret, struct uni_err *e
 	 */
 	if (uni_xen_host_check(NULL) == 0 && uni_xen_lib_open(&lib, NULL) == 0 &&
 		uni_xen_call_open(lib.m, &x, NULL) == 0) {
-		(void)uni_xen_heal(x, UNI_XEN_STATE_DIR, NULL);
-		rc = list_domains(x, ret, nr_ret, err);
+		(void)uni_xen_heal(x, UNI_XEN_STATE_DIR, &healed);
+		rc = list_domains(x, healed, ret, nr_ret, err);
 	}
 	uni_xen_call_close(x);
 	uni_xen_lib_close(&lib);

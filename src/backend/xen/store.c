@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -113,6 +114,21 @@ void uni_xen_store_image(
 		ret[0] = '\0';
 }
 
+/* By its name, or by its UUID as `xl list -v` shows it. */
+static bool is_called(struct uni_xen_call *x, uint32_t domid, const char *text)
+{
+	char name[128], uuid[UNI_XEN_UUID_TEXT];
+	struct uni_xen_dominfo d;
+
+	uni_xen_store_name(x, domid, name, sizeof(name));
+	if (strcmp(name, text) == 0)
+		return true;
+	if (strlen(text) != UNI_XEN_UUID_TEXT - 1 || uni_xen_call_info(x, domid, &d) != 0)
+		return false;
+	uni_xen_uuid_text(d.uuid, uuid);
+	return strcasecmp(uuid, text) == 0;
+}
+
 int uni_xen_store_find(struct uni_xen_call *x, const char *text, uint32_t *ret, struct uni_err *err)
 {
 	_cleanup_free_ uint32_t *domid = calloc(UNI_XEN_DOMAIN_MAX, sizeof(*domid));
@@ -132,10 +148,7 @@ int uni_xen_store_find(struct uni_xen_call *x, const char *text, uint32_t *ret, 
 		return uni_err_nomem(err);
 	nr = uni_xen_store_domains(x, domid, UNI_XEN_DOMAIN_MAX);
 	for (size_t i = 0; i < nr; i++) {
-		char name[128];
-
-		uni_xen_store_name(x, domid[i], name, sizeof(name));
-		if (strcmp(name, text) != 0)
+		if (!is_called(x, domid[i], text))
 			continue;
 		if (hit != 0)
 			return uni_err_set(err, UNI_EUSAGE,

@@ -42,7 +42,7 @@ static bool has_ended(struct uni_xen_target *t)
 		t->dom.dying = true;
 	else if (rc == 0)
 		t->dom = d;
-	return t->dom.dying || (t->dom.shutdown && !t->dead);
+	return t->dom.dying || (t->dom.shutdown && !t->dead && !uni_xen_is_suspended(&t->dom));
 }
 
 /* May we stop it now? */
@@ -65,7 +65,8 @@ void uni_xen_look(struct uni_xen_target *t, uint64_t now_ns)
 	uni_xen_say_rest(&t->dom, &t->info);
 	if (!t->dom.paused)
 		t->found_paused = false;
-	t->others_pause = t->dom.paused && !t->found_paused && !t->dead;
+	t->suspended = uni_xen_is_suspended(&t->dom) && !t->dead;
+	t->others_pause = t->suspended || (t->dom.paused && !t->found_paused && !t->dead);
 	/* It may be another profiler's pause, for a moment. */
 	if (t->others_pause)
 		t->next_look_ns = now_ns + LOOK_AGAIN_NS;
@@ -143,7 +144,7 @@ static int xen_snap(struct uni_target *base, const struct uni_vcpuset *set, stru
 		uni_xen_look(t, now_ns);
 	if (t->gone)
 		return -UNI_EGONE;
-	if (t->others_pause && t->pause)
+	if (t->others_pause && (t->pause || t->suspended))
 		return -UNI_EAGAIN;
 	hold = (flags & UNI_SNAP_HOLD) != 0 && t->may_hold && !t->held;
 	if (hold)
@@ -322,7 +323,7 @@ static void xen_choose_key(
 const struct uni_target_ops uni_target_xen = {
 	.scheme = "xen",
 	.summary = "a domain of Xen, PV or PVH, from dom0",
-	.keys = "dom=ID|NAME[,pause=yes|no]",
+	.keys = "dom=ID|NAME|UUID[,pause=yes|no]",
 	.host_check = uni_xen_host_check,
 	.host_ways = uni_xen_host_ways,
 	.claims = xen_claims,

@@ -33,6 +33,7 @@ struct uni_xen_target {
 	bool found_paused; /* somebody's pause, from before we attached: it is looked at, not
 			      sampled */
 	bool others_pause; /* somebody's pause since then */
+	bool suspended;	   /* such a one: it is saved, or migrated */
 	bool may_hold;	   /* as of the last look */
 	bool held;
 	bool gone;
@@ -80,6 +81,10 @@ int uni_xen_list(struct uni_target_info **ret, size_t *nr_ret, struct uni_err *e
 uint32_t uni_xen_host_ways(struct uni_host_way *ret, uint32_t cap);
 /* Says in one or two words why the domain is stopped; "" if it is not. */
 void uni_xen_say_rest(const struct uni_xen_dominfo *d, struct uni_target_info *ret);
+/* It was paused by a uniscope that was killed, and runs again. */
+void uni_xen_say_healed(uint32_t domid, struct uni_target_info *ret);
+/* Is it saved or migrated now? It goes on if that was a checkpoint, or failed. */
+bool uni_xen_is_suspended(const struct uni_xen_dominfo *d);
 /* The end of a domain that does not run any more: "powered off", "was destroyed", ... */
 const char *uni_xen_fate(const struct uni_xen_dominfo *d);
 

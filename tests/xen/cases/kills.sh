@@ -60,5 +60,6 @@ check 'profiler and guardian are killed together: it stands' both_die
 check 'the next start heals that: stacks' heals stacks "xen:dom=$name"
 check 'a profiler holds it once more' holder two
 check 'killed together, again: it stands' both_die
-check 'the next start heals that: ls' heals ls
+told() { heals ls && grep "^- *$name .* stood still since a uniscope was killed: it runs again" "$T/healed"; }
+check 'the next start heals that, and says so: ls' told
 check 'no file stays behind' sh -c '! ls /run/uniscope/xen-* 2>/dev/null'

@@ -34,7 +34,38 @@ in_between() {
 	wait $pid
 	status=$?
 	cat "$T/said"
-	[ $status -eq 0 ] && ! is_paused
+	[ $status -eq 0 ] && ! is_paused && grep -q "somebody has stopped domain $dom (paused)" "$T/said" &&
+		grep -q 'the guest goes on, after' "$T/said" &&
+		uniscope report "$out/t.uniscope" | grep 'gap .*: somebody had stopped the domain'
+}
+# By its name over domains: what has another number and UUID then is the same guest.
+followed() {
+	rm -f "$T/said"
+	uniscope record $name --follow -F 50 -d 0 -o "$out/f.uniscope" >"$T/said" 2>&1 &
+	pid=$!
+	samples=$out/f.uniscope/guest-0/samples-vcpu0
+	wait_for 30 has_samples 0 && before=$dom && xl destroy $name && start $name -t pvh shares loop=1 &&
+		wait_for 30 grep -q "goes on after .* s: domain $dom" "$T/said" &&
+		before_bytes=$(wc -c <"$samples") && wait_for 30 has_samples "$before_bytes"
+	status=$?
+	kill -INT $pid
+	wait $pid
+	cat "$T/said"
+	[ $status -eq 0 ] && grep -q "domain of $name, $before, has ended" "$T/said" &&
+		uniscope report "$out/f.uniscope" | grep '^gap .*: the domain had ended; a new one was it then'
+}
+by_uuid() {
+	uuid=$(xl list -v $name | awk 'NR == 2 { print $7 }')
+	uniscope stacks "xen:dom=$uuid" | grep kmain
+}
+# Who may not ask Xen is told so: that is no host without guests.
+not_root() {
+	grep -qs :65534: /etc/passwd || echo 'nobody:x:65534:65534::/:/bin/sh' >>/etc/passwd
+	start-stop-daemon -S -c 65534:65534 -x "$(command -v uniscope)" -- ls >"$T/said" 2>&1
+	status=$?
+	cat "$T/said"
+	[ $status -eq 0 ] && grep 'guests of xen: are not listed: .* as root' "$T/said" && ! grep $name "$T/said" &&
+		! uniscope ls 2>&1 | grep 'not listed'
 }
 
 check 'a guest starts' start $name -t pvh shares loop=1
@@ -44,6 +75,9 @@ check 'a recording would pause it: refused' refused
 xl unpause $name
 check 'it is said to run' runs_on
 check 'paused in the middle of a recording' in_between
+check 'by its UUID' by_uuid
+check 'without the right to ask' not_root
+check 'followed by its name to its next domain' followed
 xl pause $name
 check 'two uniscopes leave it paused' sh -c "uniscope stacks xen:dom=$name & uniscope stacks xen:dom=$name; wait"
 check 'it is paused still' is_paused
