@@ -33,16 +33,19 @@ destroyed() {
 by_itself() { # TYPE HOW WORDS: the guest ends
 	recording "$2" -t "$1" -o 'on_crash="destroy"' shares msecs=300 end="$2" && ended "$3" && gone
 }
-saved() { # it leaves, to be somewhere else: nothing is done about it here
-	recording suspend -t "$1" shares msecs=300 end=suspend &&
-		ended 'was suspended' && xl destroy "$name" && gone
+is_suspended() { [ "$(state "$name")" = ss ]; } # and its reason
+saved() { # it leaves, to be somewhere else; until then it might go on
+	recording suspend -t "$1" shares msecs=300 end=suspend && wait_for 30 is_suspended &&
+		wait_for 30 grep -q 'somebody has stopped domain .* (suspended)' "$T/said" && xl destroy "$name" &&
+		ended 'was suspended' && gone
 }
 # Dead, and kept by an operator's wish: as it died, for as long as he likes.
 preserved() { # TYPE HOW WORDS
 	recording "kept-$2" -t "$1" -o 'on_crash="preserve"' -o 'on_poweroff="preserve"' shares msecs=300 \
 		end="$2" && ended "$3" && uniscope stacks "xen:dom=$name" >"$T/stacks" && cat "$T/stacks" &&
 		grep -q kmain "$T/stacks" && grep -q "^vCPU 0 ($3)\$" "$T/stacks" &&
-		uniscope record "xen:dom=$name" -F 50 -d 1 --watch lab_truth -o "$session" --overwrite &&
+		uniscope record "xen:dom=$name" -F 50 -d 1 --watch lab_truth -o "$session" --overwrite 2>"$T/said" && cat "$T/said" &&
+		grep -q "$3 and is preserved: one snapshot of it is recorded" "$T/said" &&
 		uniscope stacks "xen:dom=$name" | cmp - "$T/stacks" && exists "$name" &&
 		xl destroy "$name" && gone
 }
