@@ -93,6 +93,23 @@ two_domains() {
 	[ "$(xl list | wc -l)" -eq 3 ]
 }
 
+# Saved, and it goes on (a checkpoint): so does the recording.
+checkpointed() {
+	samples=$T/c.uniscope/guest-0/samples-vcpu0
+	rm -f "$T/said"
+	uniscope record "xen:dom=$reader" -e /mnt/domu/vmlinux -F 50 -d 0 -o "$T/c.uniscope" >"$T/said" 2>&1 &
+	recorder=$!
+	wait_for 60 test -s "$samples" && xl save -c "$domu" /dev/null >"$T/save" 2>&1 &&
+		has=$(wc -c <"$samples") && wait_for 60 more_than $((has + 4096)) && kill -0 $recorder
+	status=$?
+	kill -INT $recorder
+	wait $recorder
+	ended=$?
+	cat "$T/said" "$T/save"
+	[ $status -eq 0 ] && [ $ended -eq 0 ] && ! grep 'was suspended' "$T/said" && grep 'samples in .* from 1 vCPU' "$T/said"
+}
+more_than() { [ "$(wc -c <"$samples")" -gt "$1" ]; } # BYTES
+
 check 'a Linux domain boots' begin_domu
 check 'which has no privileges' unprivileged
 check 'dom0 looks at it by the file that it was booted from' known
@@ -107,5 +124,6 @@ check 'pvh: destroyed meanwhile' destroyed
 check 'pv: a guest that grants it its port' begin_guest pv
 check 'pv: recorded from there' in_domu "uniscope record stream:grant=$dom -e $image -F 200 -d 0.4 -o pv.uniscope && uniscope report pv.uniscope | grep burn_a"
 xl destroy "$dom"
+check 'it is saved and goes on, and so does its recording' checkpointed
 xl destroy "$reader"
 check 'nothing is left' nothing_left
