@@ -293,6 +293,8 @@ struct uni_target_ops {
 	 */
 	int (*host_times)(
 		struct uni_target *t, uint32_t vcpu, uint64_t *on_ret, uint64_t *ready_ret);
+	bool tells_waiting; /* snap() of one vCPU has RUNNING only if it was on a CPU, else STOLEN
+			     */
 
 	/*
 	 * Optional, with UNI_CAP_STREAM: samples or exits that the kernel makes without stopping

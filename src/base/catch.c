@@ -383,16 +383,19 @@ static int stop_waiting(
 	int rc;
 
 	ret->what = UNI_THERE_WAITED;
-	ret->stop_ns = uni_now_ns();
 	rc = uni_thread_stop_tell(s);
 	leave_ns = uni_now_ns();
 	if (rc == 0)
 		rc = uni_thread_stop_begin(s);
+	ret->stop_ns = uni_now_ns();
 	if (rc != 0 || uni_thread_stop_regs(s, &ret->regs, sizeof(ret->regs)) != sizeof(ret->regs))
 		return -1;
 	waited_ns = has_waited_ns(pid, s->tid) - before_ns;
 	if (has_lost(pid, s->tid) != lost && leave_ns - waited_ns + DOUBT_NS >= at_ns)
 		ret->what = UNI_THERE_RAN;
+	/* It would have waited for others anyway, but not for us. */
+	if (ret->what == UNI_THERE_RAN)
+		ret->stop_ns -= leave_ns - at_ns;
 	return 0;
 }
 

@@ -53,7 +53,7 @@ enum uni_there_what {
 struct uni_there {
 	uint32_t what;
 	uint32_t reserved;
-	uint64_t stop_ns; /* when it was told to stop */
+	uint64_t stop_ns; /* since when it stands still because of us */
 	struct user_regs_struct regs;
 };
 

@@ -10,7 +10,8 @@
 #define UNEVEN	   4.0 /* means: an account that is further off is evened out */
 #define MEAN_OF	   8.0 /* samples, about */
 #define PART_OF	   64.0
-#define WEIGHT_MAX 4.0 /* means: no sample by chance becomes half of a profile */
+#define WEIGHT_MAX 4.0	/* means: no sample by chance becomes half of a profile */
+#define SURE_MAX   16.0 /* the same, if a sample is surely of its kind */
 
 enum kind { ON_CPU, WAITING, ASLEEP, NR_KINDS };
 
@@ -139,12 +140,23 @@ static uint64_t stolen_of(const struct account *a, double weight)
 	return (uint64_t)(uni_min(uni_max(due + part * weight, 0.0), weight) + 0.5);
 }
 
-static uint64_t weigh_up(const struct account *a, double slots, double balance)
+static uint64_t weigh_up(const struct account *a, double slots, double balance, double most)
 {
 	double slack = UNEVEN * a->mean;
 	double weight = uni_min(uni_max(slots, balance - slack), balance + slack);
 
-	return (uint64_t)(uni_max(uni_min(weight, WEIGHT_MAX * a->mean), 0.0) + 0.5);
+	return (uint64_t)(uni_max(uni_min(weight, most * a->mean), 0.0) + 0.5);
+}
+
+/* The target knows what the vCPU did. */
+static void draw_on_one(struct account *a, uint8_t state, double slots, struct uni_share *ret)
+{
+	enum kind kind = state == UNI_VCPU_HALTED    ? ASLEEP
+			 : state == UNI_VCPU_RUNNING ? ON_CPU
+						     : WAITING;
+
+	*ret = (struct uni_share){ .own = weigh_up(a, slots, a->balance[kind], SURE_MAX) };
+	a->balance[kind] -= (double)ret->own;
 }
 
 static void draw_on(struct account *a, uint8_t state, double slots, struct uni_share *ret)
@@ -153,11 +165,11 @@ static void draw_on(struct account *a, uint8_t state, double slots, struct uni_s
 
 	*ret = (struct uni_share){ 0 };
 	if (state == UNI_VCPU_HALTED) {
-		ret->own = weigh_up(a, slots, a->balance[ASLEEP]);
+		ret->own = weigh_up(a, slots, a->balance[ASLEEP], WEIGHT_MAX);
 		a->balance[ASLEEP] -= (double)ret->own;
 		return;
 	}
-	ret->own = weigh_up(a, slots, awake);
+	ret->own = weigh_up(a, slots, awake, WEIGHT_MAX);
 	if (state == UNI_VCPU_RUNNING) {
 		ret->stolen = stolen_of(a, (double)ret->own);
 		ret->own -= ret->stolen;
@@ -184,6 +196,9 @@ bool uni_shares_take(
 		return false;
 	}
 	a->mean = a->mean > 0 ? a->mean + (slots - a->mean) / MEAN_OF : slots;
-	draw_on(a, state, slots, ret);
+	if (s->t->ops->tells_waiting)
+		draw_on_one(a, state, slots, ret);
+	else
+		draw_on(a, state, slots, ret);
 	return true;
 }

@@ -3,7 +3,7 @@
  * How many periods a sample by a pause stands for, by the host's own count of each vCPU's time on a
  * CPU. When the sampler gets a CPU, and when a vCPU stops, is not independent of what the guest
  * does. On a busy host, samples find it halted too often. And a stop does not tell whether the vCPU
- * ran until then, or waited for a CPU.
+ * ran until then, or waited for a CPU, unless the target says that it does.
  *
  * So each vCPU has an account for its time on a CPU, one for its time of waiting for one, and one
  * for its sleep. A sample stands for the slots since the last one. It draws on the account of its

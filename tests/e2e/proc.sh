@@ -254,10 +254,29 @@ sorter() {
 	"$PROCESS" <"$T/in" >"$T/out" &
 	pid=$!
 	exec 9>"$T/in"
-	for _ in $(seq 600); do # both of its threads wait
-		[ "$(cat /proc/$pid/task/*/status 2>/dev/null | grep -c '^State:	S')" -eq 2 ] && return
+	for _ in $(seq 600); do # all of its threads wait
+		[ "$(cat /proc/$pid/task/*/status 2>/dev/null | grep -c '^State:	S')" -eq 3 ] && return
 		sleep 0.1
 	done
+}
+
+# Ten threads that compute. The kernel locks little memory for a user: each thread has its part of the rings.
+ten_threads() {
+	end
+	"$PROCESS" busy &
+	pid=$!
+	for seconds in 3 12 40; do # a busy host gives it few turns
+		(ulimit -l 8192 2>/dev/null
+			exec setpriv --bounding-set=-sys_resource "$U" record "proc:pid=$pid,via=perf" -q -F 199 -d $seconds \
+				-o "$T/p.uniscope" --overwrite) || return 1
+		"$U" report --json "$T/p.uniscope" >"$T/report" || return 1
+		[ "$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["total"])' "$T/report")" -lt 500 ] || break
+	done
+	python3 -c 'import json, sys
+r = json.load(open(sys.argv[1]))
+got = {f["name"]: f["self"] / r["total"] for f in r["functions"] if f["name"].startswith("busy_")}
+print(r["total"], got)
+sys.exit(not (len(got) == 10 and all(0.05 < share < 0.2 for share in got.values())))' "$T/report"
 }
 
 # The callback below the C library's qsort below ours: two images, both moved.
@@ -415,6 +434,8 @@ if [ "$ways" != stop ]; then
 	check 'without perf events it is stopped, and told why' by pause 'not permitted' \
 		"$BUILD/tests/e2e/noperf" "$U" record "proc:pid=$pid"
 	check 'top' top
+	check 'ten threads that compute have a share each' ten_threads
+	begin_app deep-gcc-nofp
 fi
 check 'top, by stopping' top --method pause
 check 'a command that runs meanwhile is what the session is about' works

@@ -83,12 +83,44 @@ static void *receiver(void *arg)
 	return arg;
 }
 
-int main(void)
+#define BUSY(n)                                                    \
+	__attribute__((noinline)) static void *busy_##n(void *arg) \
+	{                                                          \
+		for (volatile unsigned i = n;; i++) {              \
+		}                                                  \
+		return arg;                                        \
+	}
+BUSY(0)
+BUSY(1)
+BUSY(2)
+BUSY(3)
+BUSY(4)
+BUSY(5)
+BUSY(6)
+BUSY(7)
+BUSY(8)
+BUSY(9)
+
+static void compute(void)
+{
+	static void *(*const all[])(void *) = { busy_1, busy_2, busy_3, busy_4, busy_5, busy_6,
+		busy_7, busy_8, busy_9 };
+	pthread_t t;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		(void)pthread_create(&t, NULL, all[i], NULL);
+	(void)busy_0(NULL);
+}
+
+int main(int argc, char **argv)
 {
 	struct pollfd told = { .fd = STDIN_FILENO, .events = POLLIN };
 	unsigned *v = malloc(NR * sizeof(*v));
 	pthread_t t;
 
+	(void)argv;
+	if (argc > 1)
+		compute();
 	if (v == NULL || pthread_create(&t, NULL, waiter, NULL) != 0 ||
 		pthread_create(&t, NULL, poller, NULL) != 0 ||
 		pthread_create(&t, NULL, receiver, NULL) != 0)

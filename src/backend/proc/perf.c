@@ -13,17 +13,21 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/observer.h"
 #include "backend/proc/proc.h"
 #include "backend/proc/record.h"
 #include "backend/vmm/proc.h"
 
 #define STACK_BYTES    32768u
+#define SAMPLE_BYTES   (STACK_BYTES + 512)
+#define RINGS_MAX      (256ull << 20) /* of all threads */
 #define RING_PAGES_MIN 16u
 #define RING_PAGES_MAX 1024u
 #define RING_NS	       (1000 * UNI_NSEC_PER_MSEC) /* how late a reader may be */
@@ -77,13 +81,32 @@ int uni_proc_perf_works(int pid, bool *kernel_ret, struct uni_err *err)
 		pid, strerror(errno));
 }
 
-/* Bytes of a ring, a power of two, large enough for a late reader. */
-static size_t ring_bytes(double frequency)
+/* For all rings: the kernel locks so much memory for a user, and what the process may lock. */
+static uint64_t rings_bytes(void)
 {
-	double want = frequency * (double)RING_NS / 1e9 * (STACK_BYTES + 256);
+	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	struct rlimit limit = { 0 };
+	uint64_t kib = 0;
+	char text[32];
+
+	if (uni_read_small("/proc/sys/kernel/perf_event_mlock_kb", text, sizeof(text)) > 0)
+		kib = strtoull(text, NULL, 10) * (uint64_t)uni_max(cpus, 1L);
+	(void)getrlimit(RLIMIT_MEMLOCK, &limit);
+	return uni_min((kib << 10) + uni_min(limit.rlim_cur, (rlim_t)RINGS_MAX), RINGS_MAX);
+}
+
+/*
+ * Bytes of a ring, a power of two: large enough for a late reader. All threads get the same, also
+ * some that are not there yet. Otherwise the first ones would take all.
+ */
+static size_t ring_bytes(double frequency, int nr_threads)
+{
+	const double want = frequency * (double)RING_NS / 1e9 * SAMPLE_BYTES;
+	const uint64_t share = rings_bytes() / ((uint64_t)nr_threads * 5 / 4 + 2);
 	size_t pages = RING_PAGES_MIN;
 
-	while (pages < RING_PAGES_MAX && (double)pages * 4096 < want)
+	while (pages < RING_PAGES_MAX && (double)pages * 4096 < want &&
+		((uint64_t)pages * 2 + 1) * 4096 <= share)
 		pages *= 2;
 	return pages * 4096;
 }
@@ -115,16 +138,17 @@ static void close_thread(struct uni_proc_thread *t)
 /* Returns 0, or the errno of the failed call. */
 static int open_thread(struct uni_proc *p, struct uni_proc_thread *t)
 {
+	bool good;
 	int saved;
 
 	t->fd = open_event(t->stop.tid, p->frequency, p->kernel);
-	if (t->fd >= 0 && map_ring(t, ring_bytes(p->frequency)) &&
-		ioctl(t->fd, PERF_EVENT_IOC_ENABLE, 0) == 0) {
-		if (uni_vmm_thread_times(p->pid, t->stop.tid, &t->run_ns, &t->wait_ns))
-			t->begin_ns = uni_now_ns();
-		return 0;
-	}
+	good = t->fd >= 0 && map_ring(t, p->ring_bytes) &&
+	       ioctl(t->fd, PERF_EVENT_IOC_ENABLE, 0) == 0;
 	saved = errno;
+	if (uni_vmm_thread_times(p->pid, t->stop.tid, &t->run_ns, &t->wait_ns))
+		t->begin_ns = uni_now_ns();
+	if (good)
+		return 0;
 	close_thread(t);
 	return saved;
 }
@@ -173,6 +197,7 @@ int uni_proc_stream_start(struct uni_target *base, const struct uni_stream_cfg *
 	if (p->record == NULL)
 		return uni_err_nomem(err);
 	p->frequency = cfg->frequency;
+	p->ring_bytes = ring_bytes(p->frequency, p->nr_sampled);
 	p->samples = p->lost = p->failed = 0;
 	p->ending = false;
 	p->begin_ns = uni_now_ns();
@@ -296,6 +321,18 @@ static void put_kernel_time(struct uni_proc *p, uint32_t vcpu, uint64_t nr, uint
 	sink->raw(sink->ctx, &raw);
 }
 
+/* A thread without a ring, as no more memory may be locked: its samples are lost. */
+static void count_lost(struct uni_proc *p, struct uni_proc_thread *t)
+{
+	uint64_t run_ns, wait_ns, nr;
+
+	if (!uni_vmm_thread_times(p->pid, t->stop.tid, &run_ns, &wait_ns))
+		return;
+	nr = kernel_periods(p, t, run_ns);
+	t->taken += nr;
+	p->lost += nr;
+}
+
 static void read_thread(struct uni_proc *p, uint32_t vcpu, const struct uni_stream_sink *sink)
 {
 	struct uni_proc_thread *t = &p->thread[vcpu];
@@ -303,6 +340,10 @@ static void read_thread(struct uni_proc *p, uint32_t vcpu, const struct uni_stre
 	bool known = !p->kernel && t->begin_ns != 0 &&
 		     uni_vmm_thread_times(p->pid, t->stop.tid, &run_ns, &wait_ns);
 
+	if (t->ring == NULL && t->begin_ns != 0) {
+		count_lost(p, t);
+		return;
+	}
 	drain_perf_ring(p, vcpu, sink); /* with all samples until run_ns */
 	nr = known ? kernel_periods(p, t, run_ns) : t->waits;
 	t->waits = 0;
@@ -338,6 +379,7 @@ void uni_proc_stream_stats(struct uni_target *base, struct uni_stream_stats *ret
 		.lost = p->lost,
 		.failed = p->failed,
 		.callers = uni_proc_callers_votes(p),
+		.turn_samples = (uint32_t)uni_max(p->ring_bytes / SAMPLE_BYTES / 2, (size_t)1),
 	};
 }
 

@@ -426,6 +426,7 @@ const struct uni_target_ops uni_target_proc = {
 	.on_cpu = on_cpu,
 	.ready = proc_ready,
 	.host_times = proc_host_times,
+	.tells_waiting = true,
 	.stream_method = "perf",
 	.stream_start = uni_proc_stream_start,
 	.stream_read = uni_proc_stream_read,

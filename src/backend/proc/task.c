@@ -290,14 +290,16 @@ static int stop_now(
 
 int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, bool alone, struct uni_regs *ret)
 {
-	uint32_t what = UNI_THERE_AWAY;
+	bool by_chance = alone && p->nr_threads <= ALONE_MAX && !t->stop.pending && is_active(p, t);
+	uint32_t what = by_chance ? stop_there(p, t, ret) : UNI_THERE_AWAY;
 	int rc;
 
-	if (alone && p->nr_threads <= ALONE_MAX && !t->stop.pending && is_active(p, t))
-		what = stop_there(p, t, ret);
 	if (what == UNI_THERE_RAN || what == UNI_THERE_WAITED)
 		return 0;
 	rc = stop_now(p, t, what != UNI_THERE_AWAY, ret);
+	/* This place is not by chance: it must not count as one where the thread ran. */
+	if (rc == 0 && by_chance && what == UNI_THERE_AWAY && ret->state == UNI_VCPU_RUNNING)
+		ret->state = UNI_VCPU_STOLEN;
 	if (rc == 0 && what == UNI_THERE_LEFT && ret->state == UNI_VCPU_HALTED) {
 		ret->state = UNI_VCPU_RUNNING;
 		ret->in_kernel = true;
