@@ -59,6 +59,9 @@ static void check_thread(const struct uni_guest_thread *t, uint32_t nr_vcpus)
 	told_u64(t->object);
 	told_u64((uint64_t)t->state << 32 | (uint32_t)t->vcpu);
 	tell_regs(&t->regs);
+	require(t->nr_then <= UNI_THREAD_THEN_MAX);
+	for (uint32_t i = 0; i < t->nr_then; i++)
+		told_u64(t->then[i]);
 	require(t->state < UNI_THREAD_STATE_NR && t->vcpu >= -1 && t->vcpu < (int32_t)nr_vcpus);
 	require(memchr(t->name, 0, sizeof(t->name)) != NULL);
 	require(memchr(t->wait_name, 0, sizeof(t->wait_name)) != NULL);
@@ -137,7 +140,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct uni_model m = { .member = member };
 
 		fill_model(&m, uni_guest_models[i], data);
+		m.own = calloc(1, m.ops->own_size + 1); /* as without an image */
+		require(m.own != NULL);
 		walk(&m, &g, 1 + (data[12] & 1));
+		free(m.own);
 	}
 	return 0;
 }

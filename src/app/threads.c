@@ -43,7 +43,8 @@ int uni_guest_threads(const struct uni_guest *g, const struct uni_image_search *
 			g->spec.text);
 	if (!streams)
 		rc = uni_guest_model(g, search, ret, err);
-	if (rc == 0 && *ret != NULL && !uni_model_has_stacks(*ret)) {
+	if (rc == 0 && *ret != NULL &&
+		!(all ? uni_model_has_chains(*ret) : uni_model_has_stacks(*ret))) {
 		uni_model_close(*ret);
 		*ret = NULL;
 		rc = uni_err_set(err, UNI_ENOTSUP,

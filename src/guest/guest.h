@@ -21,6 +21,7 @@
 
 #define UNI_THREADS_MAX	    512 /* of one list */
 #define UNI_THREAD_NAME_MAX 64	/* bytes, with the NUL */
+#define UNI_THREAD_THEN_MAX 16
 
 enum uni_thread_state {
 	UNI_THREAD_UNKNOWN,
@@ -50,6 +51,9 @@ struct uni_guest_thread {
 	char wait_name[32];		/* the guest's name for that; clean, "": it has none */
 	/* Registers with which a thread on no vCPU will go on; pc_valid false: not known. */
 	struct uni_regs regs;
+	/* Without a stack: where it will go on, function by function, the next one first. */
+	uint32_t nr_then;
+	uint64_t then[UNI_THREAD_THEN_MAX];
 };
 
 /* Why a list may lack threads. */
@@ -93,6 +97,8 @@ int uni_model_open(const struct uni_model_from *from, struct uni_model **ret, st
 void uni_model_close(struct uni_model *m); /* NULL-safe */
 /* False: its threads are promises, which have no stack. */
 bool uni_model_has_stacks(const struct uni_model *m);
+/* True as well if it is known in which functions such threads will go on. */
+bool uni_model_has_chains(const struct uni_model *m);
 
 /*
  * Puts all threads into list. as must have the root of the guest's address space (uni_as_begin);

@@ -22,6 +22,7 @@ struct uni_model {
 	uint64_t sym[UNI_MODEL_SYMS]; /* addresses in the guest */
 	uint64_t sym_size[UNI_MODEL_SYMS];
 	struct uni_member *member; /* of all structures, one after the other */
+	void *own; /* of the model itself, ops->own_size bytes; walks may change it */
 };
 
 /* The state of a walk: the space, the vCPUs, and the threads found so far. */
@@ -38,12 +39,17 @@ struct uni_guest_ops {
 	const char *name;
 	const char *title;		  /* for messages: "Unikraft" */
 	bool no_stacks;			  /* its threads have none, and are on no vCPU */
+	bool goes_on;			  /* but it is known where each will go on */
 	const char *syms[UNI_MODEL_SYMS]; /* an image that has the first two symbols is of this
 					     guest; it must have the others as well, but for
 					     those with "?" in front (sym: 0) */
 	const struct uni_model_struct *structs;
 	/* Layouts of the published structures, for images without debug data; NULL: none. */
 	const struct uni_member *known;
+	/* For models that need more: room of their own, zeroed, and what fills it. The image
+	 * outlives the model. */
+	size_t own_size;
+	void (*prepare)(struct uni_model *m, const struct uni_image *img);
 	/* Calls uni_look_add() for each thread. */
 	void (*each)(struct uni_look *look);
 	/*

@@ -134,7 +134,12 @@ int uni_model_open(const struct uni_model_from *from, struct uni_model **ret, st
 	if (m->member == NULL)
 		return uni_err_nomem(err);
 	name_members(m->ops, m->member);
+	m->own = calloc(1, m->ops->own_size + 1);
+	if (m->own == NULL)
+		return uni_err_nomem(err);
 	rc = find_symbols(m, from->img, err);
+	if (rc == 0 && m->ops->prepare != NULL)
+		m->ops->prepare(m, from->img);
 	if (rc == 0 && nr_members(m->ops) != 0)
 		rc = from->debug != NULL ? find_members(m, from->debug, err) : use_known(m, err);
 	if (rc == 0)
@@ -147,10 +152,16 @@ void uni_model_close(struct uni_model *m)
 	if (m == NULL)
 		return;
 	free(m->member);
+	free(m->own);
 	free(m);
 }
 
 bool uni_model_has_stacks(const struct uni_model *m)
 {
 	return !m->ops->no_stacks;
+}
+
+bool uni_model_has_chains(const struct uni_model *m)
+{
+	return !m->ops->no_stacks || m->ops->goes_on;
 }

@@ -135,6 +135,16 @@ static uint32_t place_for(struct uni_threads *s, uint64_t object)
 	return spare;
 }
 
+/* The functions in which it will go on are its chain. A caller's pc lies behind a call: one byte
+ * into the function, which has not yet begun. */
+static void chain_of(const struct uni_guest_thread *t, struct uni_chain *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->stop = UNI_STOP_ROOT;
+	for (uint32_t i = 0; i < t->nr_then; i++)
+		ret->pc[ret->nr++] = t->then[i] + (i != 0);
+}
+
 /* Copies the data for uni_threads_unwind(), or follows the chain at once. */
 static void take_one(struct uni_threads *s, uint32_t i)
 {
@@ -145,7 +155,9 @@ static void take_one(struct uni_threads *s, uint32_t i)
 		return;
 	s->slot[i] = slot;
 	s->place[slot] = (struct place){ .object = t->object, .round = s->round };
-	if (s->slab != NULL)
+	if (t->nr_then != 0)
+		chain_of(t, &s->chain[i]);
+	else if (s->slab != NULL)
 		uni_slab_take(s->slab, slot, &t->regs);
 	else
 		uni_unwind(s->u, s->as, &t->regs, &s->chain[i]);
@@ -180,7 +192,7 @@ void uni_threads_take(struct uni_threads *s, const struct uni_regs *regs, uint32
 		uint32_t i = (s->first + n) % list->nr;
 
 		if (list->v[i].vcpu < 0 && list->v[i].state != UNI_THREAD_EXITED &&
-			list->v[i].regs.pc_valid)
+			(list->v[i].regs.pc_valid || list->v[i].nr_then != 0))
 			take_one(s, i);
 	}
 	s->first = list->nr != 0 ? (s->first + n) % list->nr : 0;
@@ -191,7 +203,7 @@ bool uni_threads_unwind(struct uni_threads *s)
 	bool again = false;
 
 	for (uint32_t i = 0; s->slab != NULL && i < s->list->nr; i++) {
-		if (s->slot[i] != NO_SLOT)
+		if (s->slot[i] != NO_SLOT && s->list->v[i].nr_then == 0)
 			again |= !uni_slab_unwind(
 				s->slab, s->slot[i], &s->list->v[i].regs, &s->chain[i]);
 	}

@@ -215,6 +215,36 @@ package() {
 	(cd fresh && OCAMLPATH="$T/there/lib" dune build ./app.exe) && cp fresh/_build/default/app.exe app
 }
 
+# Without the port: who waits, and where each will go on, from the heap. The lines of the source are the book.
+plain() {
+	echo 'let sleepers : (int64 * bool * unit Lwt.u) list ref = ref []' >solo5_os__Time.ml
+	ocamlfind ocamlopt -g -thread -package lwt.unix -linkpkg solo5_os__Time.ml ocaml_plain.ml -o plain || return 1
+	waits_for_input plain || return 1
+	timeout 60 "$U" stacks --threads "proc:pid=$program" -e plain --lines --json >stacks &&
+		timeout 60 "$U" record --threads "proc:pid=$program,via=stop" -e plain -d 0.5 -o plain.uniscope
+	status=$?
+	ends && timeout 60 "$U" report plain.uniscope --off-cpu --tree >waiting || { cat stacks; return 1; }
+	python3 - <<-'EOF'
+		import json, re
+		line = {n: re.findall(r"\(\* (\w+) \*\)$", text) for n, text in enumerate(open("ocaml_plain.ml"), 1)}
+		got = []
+		for s in json.load(open("stacks"))["stacks"]:
+		    if "thread" in s:
+		        got.append((s["state"], s.get("waits_for"), *[line[f["line"]][0] for f in s["frames"]]))
+		print(*got, sep="\n")
+		assert sorted(got, key=str) == sorted([
+		    ("blocked", "a queue", "take", "request", "serve", "kept", "handler"),
+		    ("blocked", "a promise", "ask"), ("sleeping", None, "doze"), ("sleeping", None, "nap"),
+		    next(g for g in got if g[2:] == ("listen",)),
+		], key=str)
+		# Each waits at each tick.
+		tree = open("waiting").read()
+		shares = re.findall(r"^ *([\d.]+)% +([\d.]+)% +\|  \[(\w+)\]", tree, re.M)
+		assert [s[0] for s in shares] == ["20.00"] * 5, tree
+		assert sorted(s[2] for s in shares) == ["blocked"] * 3 + ["sleeping"] * 2, tree
+	EOF
+}
+
 waits_for_input() { # PROGRAM: bad, into the ring; its pid is in $program
 	rm -f in
 	mkfifo in && exec 9<>in || return 1
@@ -320,6 +350,7 @@ check 'the same is found' bad arp.byte
 check 'and the good run has none' good arp.byte
 check 'a full buffer keeps what is newest' wraps
 if [ "$(uname -m)" = x86_64 ]; then
+	check 'who waits in a program without the port' plain
 	check 'it is a package' package
 	check 'into the ring that it brings' ring
 	check 'a recording has what the ring held before' record_held
