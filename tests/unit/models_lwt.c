@@ -159,13 +159,16 @@ static void led_to_by_others(void **state)
 	assert_int_equal(t->nr_then, 2);
 	assert_true(t->then[0] == address(&b, "camlApp__serve_2") &&
 		    t->then[1] == address(&b, "camlApp__main_3"));
-	/* Backwards: what is to be cancelled with it. Two wait for it, one by a function that is
+	/* Backwards: what is to be cancelled with it. Three wait for it, and a function is
 	 * called on a cancel. */
 	object = t->object;
-	other = pending(BLOCK(0, bind("camlApp__beat_1", whole), bind("camlApp__beat_1", whole)),
+	other = pending(
+		BLOCK(0, bind("camlApp__beat_1", whole),
+			BLOCK(0, bind("camlApp__beat_1", whole), bind("camlApp__serve_2", whole))),
 		BLOCK(0, BLOCK(1, NOTHING, function("camlLwt_unix__fun_4")), NOTHING), NUMBER(1));
 	poke(both, other);
-	assert_int_equal(look(), 3);
+	assert_int_equal(look(), 4);
+	assert_non_null(thread_of("App.serve"));
 	assert_true(b.list->v[0].object == object);
 	t = &b.list->v[1];
 	assert_string_equal(t[0].name, "App.beat");
