@@ -13,6 +13,8 @@
 #define FIRST	   UNI_TRACE_SAMPLE_HEAD
 #define WEIGHT_MAX 0xffff
 #define WORDS	   (FIRST + UNI_SAMPLE_DEPTH + 1)
+/* For both stacks together: a record's length has 12 bits. */
+#define RECORD_BYTES ((4095 - UNI_TRACE_SAMPLE_STACKS - 1) * 8)
 
 _Static_assert(UNI_SAMPLE_DEPTH >= 1 && WORDS < 4096, "a record's length has 12 bits");
 
@@ -81,16 +83,44 @@ static uint64_t last_word(const struct uni_sample_at *s, uint32_t weight)
 	return (s->idle ? UNI_TRACE_SAMPLE_IDLE : 0) | weight << 16;
 }
 
+/* Bytes of the stack from `sp` on, of which there are at least 16. */
+static uint32_t nr_copied(uint64_t sp, uint64_t high, uint64_t most)
+{
+	uint64_t left = sp % 8 == 0 && sp < high && high - sp >= 16 ? (high - sp) & ~7ull : 0;
+
+	return (uint32_t)(left < most ? left : most);
+}
+
+/* With the other stack, as far as a record has room. */
+static int write_stacks(
+	const struct uni_sample_at *s, uint32_t weight, uint32_t first, uint32_t most)
+{
+	const uint64_t room = RECORD_BYTES - first;
+	const uint64_t head[UNI_TRACE_SAMPLE_STACKS] = { s->thread, s->sp, s->fp, s->pc,
+		s->saved[0], s->saved[1], s->saved[2], s->saved[3], s->saved[4], s->other_sp,
+		first };
+	const uint64_t last = last_word(s, weight);
+	const struct uni_trace_piece piece[] = { { head, sizeof(head) },
+		{ (const void *)s->sp, first },
+		{ (const void *)s->other_sp,
+			nr_copied(s->other_sp, s->other_high, most < room ? most : room) },
+		{ &last, sizeof(last) } };
+
+	return uni_trace_write_pieces(
+		uni_trace_this_cpu(), UNI_TRACE_CLASS_SAMPLE_STACKS, piece, 4);
+}
+
 /* The chain is left to the host. */
 static int write_stack(const struct uni_sample_at *s, uint32_t weight, uint32_t most)
 {
 	const uint64_t head[UNI_TRACE_SAMPLE_STACK] = { s->thread, s->sp, s->fp, s->pc };
 	const uint64_t last = last_word(s, weight);
-	uint64_t left = readable(s, s->sp) ? (s->stack_high - s->sp) & ~7ull : 0;
+	uint32_t first = readable(s, s->sp) ? nr_copied(s->sp, s->stack_high, most) : 0;
 	const struct uni_trace_piece piece[] = { { head, sizeof(head) },
-		{ (const void *)s->sp, (uint32_t)(left < most ? left : most) },
-		{ &last, sizeof(last) } };
+		{ (const void *)s->sp, first }, { &last, sizeof(last) } };
 
+	if (s->saved)
+		return write_stacks(s, weight, first, most);
 	return uni_trace_write_pieces(uni_trace_this_cpu(), UNI_TRACE_CLASS_SAMPLE_STACK, piece, 3);
 }
 

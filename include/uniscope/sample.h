@@ -32,6 +32,14 @@ struct uni_sample_at {
 	uint64_t stack_low, stack_high;
 	uint64_t thread; /* any number that tells threads apart, as uni_trace_switch() has it */
 	uint32_t idle;	 /* not 0: this CPU had nothing to do */
+	/*
+	 * For copies of the stack, and programs that change stacks, as OCaml 5 does (x86_64).
+	 * `saved`: the interrupted rbx, r12, r13, r14 and r15; NULL: not known. With them, another
+	 * stack is copied, too, on which the chain goes on: from its stack pointer to its end.
+	 * Both 0: there is none.
+	 */
+	const uint64_t *saved;
+	uint64_t other_sp, other_high;
 };
 
 /*

@@ -162,6 +162,10 @@ enum uni_trace_class {
 	 * interrupted instruction. The stack from the stack pointer on, as far as there is room.
 	 * Then u32 UNI_TRACE_SAMPLE_*, u32 0 */
 	UNI_TRACE_CLASS_SAMPLE_STACK = 12,
+	/* As that, for programs that change stacks: u64 thread, stack pointer, frame pointer,
+	 * interrupted instruction. u64 rbx, r12, r13, r14, r15 (x86_64). u64 stack pointer of the
+	 * other stack, bytes of the first copy. Both copies, and the last word */
+	UNI_TRACE_CLASS_SAMPLE_STACKS = 13,
 	UNI_TRACE_CLASS_USER = 64, /* from here on: events of the thread and promise API */
 };
 
@@ -186,6 +190,7 @@ enum uni_trace_class {
 /* The last word of a sample. */
 #define UNI_TRACE_SAMPLE_HEAD	      5		/* words before the call chain */
 #define UNI_TRACE_SAMPLE_STACK	      4		/* words before the stack */
+#define UNI_TRACE_SAMPLE_STACKS	      11	/* words before the first of two stacks */
 #define UNI_TRACE_SAMPLE_IDLE	      (1u << 8) /* the CPU had nothing to do */
 #define UNI_TRACE_SAMPLE_END	      0xffu /* mask: enum uni_trace_sample_end, why the chain ends */
 #define UNI_TRACE_SAMPLE_WEIGHT(word) ((uint32_t)(word) >> 16) /* periods that it stands for */

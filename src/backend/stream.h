@@ -72,7 +72,10 @@ struct uni_stream_raw {
 	struct uni_regs regs;
 	const uint8_t *stack; /* borrowed during the call; starts at regs.sp */
 	size_t stack_size;
-	bool alone; /* nothing but this copy can be read of the guest */
+	const uint8_t *other; /* a copy of another stack, from other_sp on, likewise */
+	size_t other_size;
+	uint64_t other_sp;
+	bool alone; /* nothing but these copies can be read of the guest */
 	/*
 	 * The chain by frame pointers, leaf first; nr 0: there is none. With a chain, the stack
 	 * only serves for the one step that may be missing in it, from the leaf.

@@ -76,6 +76,10 @@ static int read_memory(
 		memcpy(buf, raw->stack + (from - raw->regs.sp), len);
 		return 0;
 	}
+	if (uni_range_contains(raw->other_sp, raw->other_size, from, len)) {
+		memcpy(buf, raw->other + (from - raw->other_sp), len);
+		return 0;
+	}
 	return raw->alone ? -UNI_EFAULT : read_process(r, from, buf, len);
 }
 

@@ -55,8 +55,9 @@ def build_inside(folder):
                                                       'conditions.c', 'x86_64/machine.c', 'x86_64/hooks.S')]
     subprocess.run(['gcc', '-c', '-O2', '-g', '-fno-pie', '-mgeneral-regs-only', '-I' + os.path.join(SRC, 'include'), '-I' + guest,
                     '-I' + os.path.join(guest, 'x86_64'), *sources], cwd=folder, check=True)
-    subprocess.run(['gcc', '-c', '-O2', '-fno-pie', '-D_GNU_SOURCE', '-I' + os.path.join(SRC, 'include'), 'ocaml_inside.c'],
-                   cwd=folder, check=True)
+    where = subprocess.run([OCAMLOPT, '-where'], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    subprocess.run(['gcc', '-c', '-O2', '-fno-pie', '-D_GNU_SOURCE', '-I' + where, '-I' + os.path.join(SRC, 'include'),
+                    'ocaml_inside.c'], cwd=folder, check=True)
     objects = [os.path.basename(name).rsplit('.', 1)[0] + '.o' for name in sources]
     subprocess.run([OCAMLOPT, '-g', 'ocaml_work_stubs.c', *objects, 'ocaml_inside.o', 'ocaml_work.ml', '-ccopt',
                     '-O2 -static -no-pie', '-o', 'inside'], cwd=folder, check=True)

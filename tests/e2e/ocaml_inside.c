@@ -11,6 +11,13 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <caml/version.h>
+#if OCAML_VERSION >= 50000
+#define CAML_INTERNALS
+#include <caml/domain.h>
+#include <caml/fiber.h>
+#endif
+
 #include "uniscope/sample.h"
 #include "uniscope/stream.h"
 #include "uniscope/trace.h"
@@ -44,15 +51,61 @@ static unsigned write_port(void *ctx, const void *data, unsigned size)
 	return n > 0 ? (unsigned)n : 0;
 }
 
+#if OCAML_VERSION >= 50000
+/* A call of C that allocates nothing leaves the stack's pointer in rbx alone: OCaml may have gone
+ * deeper since its stack was left last. C may have saved that register on its own stack. */
+static uint64_t deepest(const struct uni_sample_at *at, uint64_t sp, uint64_t low)
+{
+	const uint64_t *word = (const uint64_t *)at->sp,
+		       *end = (const uint64_t *)Caml_state->c_stack;
+
+	if (at->saved[0] >= low && at->saved[0] < sp)
+		sp = at->saved[0];
+	for (; word < end; word++) {
+		if (*word % 8 == 0 && *word >= low && *word < sp)
+			sp = *word;
+	}
+	return sp;
+}
+
+/* OCaml has a stack of its own, and C another one. */
+static void find_other(struct uni_sample_at *at)
+{
+	struct stack_info *stack = Caml_state_opt != NULL ? Caml_state->current_stack : NULL;
+	uint64_t low, high;
+
+	if (stack == NULL)
+		return;
+	low = (uint64_t)Stack_base(stack);
+	high = (uint64_t)Stack_high(stack);
+	if (at->sp >= low && at->sp < high) {
+		at->other_sp = (uint64_t)Caml_state->c_stack;
+		at->other_high = at->stack_high;
+		at->stack_high = high;
+	} else {
+		at->other_sp = deepest(at, (uint64_t)stack->sp, low);
+		at->other_high = high;
+	}
+}
+#else
+static void find_other(struct uni_sample_at *at)
+{
+}
+#endif
+
 static void tick(int sig, siginfo_t *info, void *context)
 {
 	const greg_t *r = ((const ucontext_t *)context)->uc_mcontext.gregs;
-	const struct uni_sample_at at = { .pc = (uint64_t)r[REG_RIP],
+	const uint64_t saved[] = { (uint64_t)r[REG_RBX], (uint64_t)r[REG_R12], (uint64_t)r[REG_R13],
+		(uint64_t)r[REG_R14], (uint64_t)r[REG_R15] };
+	struct uni_sample_at at = { .pc = (uint64_t)r[REG_RIP],
 		.sp = (uint64_t)r[REG_RSP],
 		.fp = (uint64_t)r[REG_RBP],
 		.stack_low = (uint64_t)r[REG_RSP],
-		.stack_high = (uint64_t)__libc_stack_end };
+		.stack_high = (uint64_t)__libc_stack_end,
+		.saved = saved };
 
+	find_other(&at);
 	uni_sample_tick(&at);
 	if (host < 0)
 		host = accept4(listener, NULL, NULL, SOCK_NONBLOCK);

@@ -43,7 +43,9 @@ struct got {
 	uint64_t nr, frames, last_ns, weight, all; /* of the last one, and of all */
 	uint64_t leaf, caller, outermost, sp_word;
 	uint8_t stop;
-	uint64_t copied, words[4]; /* of a stack: bytes, and the first ones */
+	uint64_t copied, words[4];		     /* of a stack: bytes, and the first ones */
+	uint64_t other_copied, other_sp, other_word; /* of another one; its last word */
+	struct uni_regs regs;
 };
 void on_raw(void *ctx, const struct uni_stream_raw *s);
 /* A stack of `depth` frames, each of two words. */

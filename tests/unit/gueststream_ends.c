@@ -162,6 +162,11 @@ void on_raw(void *ctx, const struct uni_stream_raw *s)
 	if (s->nr == 0) {
 		g->leaf = s->regs.pc;
 		g->copied = s->stack_size;
+		g->regs = s->regs;
+		g->other_copied = s->other_size;
+		g->other_sp = s->other_sp;
+		if (s->other_size != 0)
+			memcpy(&g->other_word, s->other + s->other_size - 8, 8);
 		memcpy(g->words, s->stack, uni_min(s->stack_size, sizeof(g->words)));
 		return;
 	}

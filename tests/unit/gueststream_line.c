@@ -273,10 +273,70 @@ static void test_copied_stack(void **state)
 	guest_end();
 }
 
+/* Two stacks, and the registers that lead from one to the other. */
+static void test_two_stacks(void **state)
+{
+	static uint64_t other[8], deep_stack[4096];
+	const uint64_t saved[] = { 3, 12, 13, 14, 15 };
+	uint64_t stack[32];
+	struct uni_sample_at at = deep(stack, 32, 3);
+	struct got got = { 0 };
+	const struct uni_stream_sink sink = { .ctx = &got, .raw = on_raw };
+	struct uni_err err = { 0 };
+	struct uni_target *t;
+
+	guest_start(NULL, false);
+	t = attached();
+	assert_int_equal(t->ops->stream_start(t, &at_1000, NULL, &err), 0);
+	uni_trace_head.tsc_hz = 0;
+	uni_sample_copy_stack(UNI_SAMPLE_STACK_MAX);
+	other[7] = 77;
+	at.saved = saved;
+	at.other_sp = (uint64_t)other;
+	at.other_high = (uint64_t)(other + 8);
+	uni_sample_tick(&at);
+	assert_int_equal(t->ops->stream_read(t, &sink), 0);
+	assert_int_equal(got.nr, 1);
+	assert_int_equal(got.leaf, 0xfff);
+	assert_int_equal(got.copied, sizeof(stack));
+	assert_memory_equal(got.words, stack, sizeof(got.words));
+	assert_true(got.other_copied == sizeof(other) && got.other_sp == at.other_sp);
+	assert_int_equal(got.other_word, 77);
+	for (unsigned i = 0; i < sizeof(saved) / sizeof(saved[0]); i++) {
+		uint64_t v;
+
+		assert_true(uni_regs_get(&got.regs, (unsigned)saved[i], &v) && v == saved[i]);
+	}
+	/* Both as long as may be: the record has room for less. */
+	deep_stack[2047] = 88;
+	at.sp = at.stack_low = (uint64_t)deep_stack;
+	at.stack_high = (uint64_t)(deep_stack + 4096);
+	at.other_sp = at.sp;
+	at.other_high = at.stack_high;
+	uni_sample_tick(&at);
+	assert_int_equal(t->ops->stream_read(t, &sink), 0);
+	assert_int_equal(got.nr, 2);
+	assert_int_equal(got.copied, UNI_SAMPLE_STACK_MAX);
+	assert_int_equal(got.other_copied, (4095 - UNI_TRACE_SAMPLE_STACKS - 1) * 8 - 16384);
+	/* None, or not known. */
+	for (unsigned i = 0; i < 3; i++) {
+		at.other_sp = (const uint64_t[]){ 0, 4, (uint64_t)(other + 7) }[i];
+		at.other_high = i == 2 ? (uint64_t)(other + 8) : 0;
+		uni_sample_tick(&at);
+		assert_int_equal(t->ops->stream_read(t, &sink), 0);
+		assert_int_equal(got.nr, 3 + i);
+		assert_int_equal(got.other_copied, 0);
+	}
+	uni_sample_copy_stack(0);
+	uni_target_detach(t);
+	guest_end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_copied_stack),
+		cmocka_unit_test(test_two_stacks),
 		cmocka_unit_test(test_key_samples),
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_garbled),

@@ -16,6 +16,7 @@
 #define CODE  0x4000u
 #define STACK 0x9000u
 #define FRAME 0x9100u
+#define OTHER 0xa000u
 
 struct fake {
 	struct uni_target t;
@@ -262,11 +263,57 @@ static void threads_are_told_apart(void **state)
 	assert_int_equal(got.object, 0x8000);
 }
 
+/* The chain goes on where the frame pointer leads, on another stack, which was copied, too. */
+static void a_chain_goes_on_in_the_other_copy(void **state)
+{
+	const struct uni_gmem_region all = { .start = 4096, .size = 1u << 20 };
+	const struct uni_unwind_hints hints = {
+		.text_start = CODE, .text_size = 0x100, .cfi = &cfi_table
+	};
+	const uint64_t stack[] = { 1, 2 }, other[] = { 7, 0, CODE + 5, 9 };
+	struct uni_stream_raw raw = { .t_ns = uni_now_ns(),
+		.weight = 1,
+		.stack = (const uint8_t *)stack,
+		.stack_size = sizeof(stack),
+		.other = (const uint8_t *)other,
+		.other_size = sizeof(other),
+		.other_sp = OTHER,
+		.alone = true };
+	struct fake f = { .t = { .ops = &fake_ops, .arch = &uni_arch_x86_64 }, .raw = &raw };
+	struct followed got = { 0 };
+	struct uni_unwinder u;
+	struct uni_sampler_job job = { .t = &f.t,
+		.cfg = { .frequency = 500,
+			.duration_ns = 5 * UNI_NSEC_PER_MSEC,
+			.max_duty = 0.1,
+			.unwinder = &u,
+			.on_sample = keep,
+			.ctx = &got } };
+
+	raw.regs = (struct uni_regs){ .state = UNI_VCPU_RUNNING,
+		.pc = CODE + 8,
+		.sp = STACK,
+		.pc_valid = true,
+		.sp_valid = true };
+	uni_regs_set(&raw.regs, UNI_X86_RBP, OTHER + 8);
+	uni_regs_set(&raw.regs, UNI_X86_RSP, STACK);
+	assert_int_equal(
+		uni_gmem_create(&memory_ops, &f, UNI_GMEM_VIRTUAL, &all, 1, &f.m, NULL), 0);
+	uni_unwinder_init(&u, &uni_arch_x86_64, &hints);
+	uni_sampler_run_all(&job, 1);
+	uni_gmem_destroy(f.m);
+	assert_int_equal(job.rc, 0);
+	assert_int_equal(f.reads, 0);
+	assert_true(got.nr >= 2);
+	assert_int_equal(got.pc[1], CODE + 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_leaf_without_a_frame_keeps_its_caller),
 		cmocka_unit_test(others_stay_as_they_are),
+		cmocka_unit_test(a_chain_goes_on_in_the_other_copy),
 		cmocka_unit_test(threads_are_told_apart),
 	};
 

@@ -102,25 +102,36 @@ static uint64_t more_words(const struct uni_rings *r, uint64_t word)
 	}
 }
 
+static bool is_sample(uint64_t class, uint64_t more)
+{
+	switch (class) {
+	case UNI_TRACE_CLASS_SAMPLE:
+		return more >= UNI_TRACE_SAMPLE_HEAD + 2;
+	case UNI_TRACE_CLASS_SAMPLE_STACK:
+		return more > UNI_TRACE_SAMPLE_STACK;
+	case UNI_TRACE_CLASS_SAMPLE_STACKS:
+		return more > UNI_TRACE_SAMPLE_STACKS;
+	default:
+		return false;
+	}
+}
+
 static void on_record(struct uni_rings *r, uint32_t i, const uint64_t *w, uint64_t more)
 {
 	struct uni_rings_cpu *c = &r->cpu[i];
 	uint8_t kind = r->kinds[w[0] >> 32 & 15];
-	bool stack;
 
 	c->now += (uint32_t)((uint32_t)w[0] - (uint32_t)c->now);
 	if (kind == UNI_TRACE_KIND_SYNC && more == 2)
 		c->now = w[1];
 	if (kind != UNI_TRACE_KIND_EXT)
 		return;
-	stack = w[0] >> 48 == UNI_TRACE_CLASS_SAMPLE_STACK;
-	if (stack ? more > UNI_TRACE_SAMPLE_STACK
-		  : w[0] >> 48 == UNI_TRACE_CLASS_SAMPLE && more >= UNI_TRACE_SAMPLE_HEAD + 2)
+	if (is_sample(w[0] >> 48, more))
 		r->sample(r->ctx, &(struct uni_ring_sample){ .tsc = c->now,
 					  .word = w + 1,
 					  .nr_words = (uint32_t)more,
 					  .cpu = i,
-					  .stack = stack });
+					  .class = (uint16_t)(w[0] >> 48) });
 }
 
 /*

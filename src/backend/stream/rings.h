@@ -18,10 +18,9 @@
 struct uni_ring_sample {
 	uint64_t tsc;
 	const uint64_t *word;
-	uint32_t nr_words; /* at least UNI_TRACE_SAMPLE_HEAD + 2; stack: UNI_TRACE_SAMPLE_STACK + 1
-			    */
+	uint32_t nr_words; /* at least those in front of the chain or of the copies, and the last */
 	uint32_t cpu;
-	bool stack; /* it has a copy of the stack, and no chain */
+	uint16_t class; /* UNI_TRACE_CLASS_SAMPLE, _STACK or _STACKS: it has copies, and no chain */
 };
 
 struct uni_rings {

@@ -115,6 +115,26 @@ static void put_stack(struct uni_stream_raw *raw, const struct uni_ring_sample *
 	raw->regs.pc = s->word[3];
 }
 
+/* The numbers of the registers that class STACKS has, from its fifth word on (x86_64). */
+static const uint8_t saved[] = { 3, 12, 13, 14, 15 };
+
+/* Two stacks, and registers that rows may need. */
+static void put_stacks(struct uni_stream_raw *raw, const struct uni_ring_sample *s)
+{
+	const uint64_t *copy = s->word + UNI_TRACE_SAMPLE_STACKS;
+	uint64_t bytes = (s->nr_words - UNI_TRACE_SAMPLE_STACKS - 1) * 8u,
+		 first = uni_min(s->word[UNI_TRACE_SAMPLE_STACKS - 1] & ~7ull, bytes);
+
+	raw->stack = (const uint8_t *)copy;
+	raw->stack_size = (size_t)first;
+	raw->other = raw->stack + first;
+	raw->other_size = (size_t)(bytes - first);
+	raw->other_sp = s->word[UNI_TRACE_SAMPLE_STACKS - 2];
+	raw->regs.pc = s->word[3];
+	for (size_t i = 0; i < uni_array_len(saved); i++)
+		uni_regs_set(&raw->regs, saved[i], s->word[4 + i]);
+}
+
 static void on_sample(void *ctx, const struct uni_ring_sample *s)
 {
 	struct uni_stream_target *t = ctx;
@@ -128,14 +148,15 @@ static void on_sample(void *ctx, const struct uni_ring_sample *s)
 	raw.t_ns = uni_max(raw.t_ns, t->s.last_ns[s->cpu]);
 	t->s.last_ns[s->cpu] = raw.t_ns;
 	raw.regs.state = last & UNI_TRACE_SAMPLE_IDLE ? UNI_VCPU_HALTED : UNI_VCPU_RUNNING;
-	if (s->stack)
+	if (s->class == UNI_TRACE_CLASS_SAMPLE_STACKS)
+		put_stacks(&raw, s);
+	else if (s->class == UNI_TRACE_CLASS_SAMPLE_STACK)
 		put_stack(&raw, s);
 	else
 		put_chain(&raw, s);
 	raw.regs.sp = s->word[1];
-	raw.regs.r[t->base.arch->sp_reg] = s->word[1];
-	raw.regs.r[t->base.arch->fp_reg] = s->word[2];
-	raw.regs.valid = 1ull << t->base.arch->sp_reg | 1ull << t->base.arch->fp_reg;
+	uni_regs_set(&raw.regs, t->base.arch->sp_reg, s->word[1]);
+	uni_regs_set(&raw.regs, t->base.arch->fp_reg, s->word[2]);
 	raw.regs.pc_valid = raw.regs.sp_valid = true;
 	t->s.stats.samples += raw.weight;
 	t->s.records++;
