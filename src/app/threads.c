@@ -23,7 +23,7 @@ int uni_guest_model(const struct uni_guest *g, const struct uni_image_search *se
 			"threads: the image tells where they are, and the guest runs another "
 			"build: give the file that was booted (-e)");
 	/* None, or none that can be read: the model may do without. */
-	if (uni_model_name(g->image) != NULL)
+	if (uni_model_wants_debug(g->image))
 		(void)uni_debug_of_image(g->image, search, &from.debug, NULL);
 	rc = uni_model_open(&from, ret, err);
 	uni_debug_destroy(from.debug);

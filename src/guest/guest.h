@@ -86,6 +86,8 @@ struct uni_model_from {
 
 struct uni_model;
 
+/* Is debug data of use to the model for the guest that runs this image? */
+bool uni_model_wants_debug(const struct uni_image *img);
 /* The name of the model for the guest that runs this image ("unikraft"), or NULL. */
 const char *uni_model_name(const struct uni_image *img);
 

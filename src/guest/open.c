@@ -40,6 +40,13 @@ static size_t nr_members(const struct uni_guest_ops *ops)
 	return nr;
 }
 
+bool uni_model_wants_debug(const struct uni_image *img)
+{
+	const struct uni_guest_ops *ops = find_ops(img);
+
+	return ops != NULL && nr_members(ops) != 0;
+}
+
 /* Members that may be missing are marked in the table. */
 static void name_members(const struct uni_guest_ops *ops, struct uni_member *ret)
 {

@@ -86,6 +86,7 @@ static void unikraft(void **state)
 			continue;
 		assert_int_equal(rc, 0);
 		assert_string_equal(uni_model_name(b.img), "unikraft");
+		assert_true(uni_model_wants_debug(b.img));
 		open_guest(&b);
 		check_unikraft(&b, strcmp(names[i], "unikraft-old") != 0);
 		close_bench(&b);

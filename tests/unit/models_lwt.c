@@ -20,6 +20,7 @@ static void open_heap(void)
 	assert_true(load(&b, "lwt-gcc", &rc));
 	assert_int_equal(rc, 0);
 	assert_string_equal(uni_model_name(b.img), "lwt");
+	assert_false(uni_model_wants_debug(b.img));
 	load_ram(&b);
 	heap = b.start + b.size;
 	used = 0;
