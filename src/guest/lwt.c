@@ -23,9 +23,10 @@
 #define PLACES_MAX  8192u /* blocks that one walk looks at */
 #define ROOT_MAX    2048u /* from one module's data */
 #define ROOTS_MAX   16u
-#define STACK_WORDS 2048u /* of each stack */
-#define CHAIN_MAX   64u	  /* callbacks, one after the other */
-#define LISTS_MAX   128u  /* parts of a list of callbacks that are not yet looked at */
+#define STACK_WORDS 2048u  /* of each stack */
+#define CHAIN_MAX   64u	   /* callbacks, one after the other */
+#define STEPS_MAX   16384u /* in all lists of callbacks: one may be its own part */
+#define LISTS_MAX   128u   /* parts of a list of callbacks that are not yet looked at */
 
 enum { LWT, GLOBALS };
 
@@ -54,12 +55,14 @@ struct place {
 	uint64_t at;
 	uint8_t holder;
 	bool pending; /* it is a pending promise */
+	bool moved;   /* another place has it */
 };
 
 struct own {
 	const struct uni_image *img;
 	struct uni_ocaml ocaml;
-	uint64_t lwt_start, lwt_end; /* its code */
+	uint64_t lwt_start, lwt_end;	 /* its code */
+	uint64_t sleep_start, sleep_end; /* that of Mirage_sleep */
 	struct {
 		uint64_t start, end;
 		enum holder holder;
@@ -68,6 +71,7 @@ struct own {
 	/* For one walk. */
 	struct uni_guest_thread now; /* read_waiter() takes it */
 	bool more;		     /* there are blocks that it does not look at */
+	uint32_t steps;		     /* through lists of callbacks */
 	uint32_t nr;
 	struct place place[PLACES_MAX];
 	uint16_t slot[2 * PLACES_MAX]; /* index + 1, by hash */
@@ -101,6 +105,9 @@ static void find_roots(struct uni_model *m, const struct uni_image *img)
 	if (!find_module(m, own, "Lwt", "code_begin", &own->lwt_start) ||
 		!find_module(m, own, "Lwt", "code_end", &own->lwt_end))
 		own->lwt_start = own->lwt_end = 0;
+	if (!find_module(m, own, "Mirage_sleep", "code_begin", &own->sleep_start) ||
+		!find_module(m, own, "Mirage_sleep", "code_end", &own->sleep_end))
+		own->sleep_start = own->sleep_end = 0;
 	for (size_t i = 0; i < sizeof(holders) / sizeof(holders[0]); i++) {
 		uint64_t start, end;
 
@@ -165,8 +172,8 @@ static void expand_place(struct uni_look *look, uint32_t i)
 	struct uni_ocaml_block *b = &own->block;
 	enum holder holder = own->place[i].pending ? NOBODY : own->place[i].holder;
 
-	if (!uni_ocaml_read(look, own->place[i].at, b) || b->tag >= UNI_OCAML_OPAQUE ||
-		b->tag == UNI_OCAML_CONTINUATION)
+	if (own->place[i].moved || !uni_ocaml_read(look, own->place[i].at, b) ||
+		b->tag >= UNI_OCAML_OPAQUE || b->tag == UNI_OCAML_CONTINUATION)
 		return;
 	for (uint32_t k = b->first; k < b->nr; k++)
 		add_place(own, b->word[k], holder);
@@ -175,9 +182,13 @@ static void expand_place(struct uni_look *look, uint32_t i)
 static void mark_pending(struct uni_look *look, uint32_t i)
 {
 	struct own *own = look->m->own;
-	uint64_t callbacks[NR_CALLBACKS];
+	uint64_t callbacks[NR_CALLBACKS], at = uni_ocaml_moved(look, own->place[i].at);
 
-	own->place[i].pending = read_pending(look, own->place[i].at, callbacks);
+	own->place[i].moved = at != own->place[i].at;
+	if (own->place[i].moved)
+		add_place(own, at, own->place[i].holder);
+	else
+		own->place[i].pending = read_pending(look, own->place[i].at, callbacks);
 }
 
 /* Notes all that a module's data holds, up to the promises in it. */
@@ -275,7 +286,9 @@ struct parts {
 /* The next closure of it; 0: no more. */
 static uint64_t next_callback(struct uni_look *look, struct parts *p)
 {
-	while (p->nr != 0) {
+	struct own *own = look->m->own;
+
+	while (p->nr != 0 && own->steps++ < STEPS_MAX) {
 		uint64_t v = p->v[--p->nr], w[2];
 
 		if (uni_ocaml_is(look, v, 0, 2, w)) {
@@ -331,7 +344,9 @@ static void read_reason(struct uni_look *look, uint64_t on_cancel, struct uni_gu
 		code = uni_ocaml_code(look, &own->ocaml, w[1]);
 	else if (uni_ocaml_is(look, on_cancel, 2, 1, w))
 		what = "a queue";
-	if (code != 0)
+	if (code >= own->sleep_start && code < own->sleep_end)
+		t->state = UNI_THREAD_SLEEPING;
+	else if (code != 0)
 		name_of_code(look, code, t->wait_name, sizeof(t->wait_name));
 	else
 		(void)snprintf(t->wait_name, sizeof(t->wait_name), "%s", what);
@@ -391,6 +406,8 @@ static bool add_waiters(struct uni_look *look, const struct place *place)
 		/* No function of the program: that of Lwt. */
 		if (t.nr_then == 0)
 			t.then[t.nr_then++] = uni_ocaml_code(look, &own->ocaml, closure);
+		if (t.then[0] == 0) /* it is just being moved */
+			continue;
 		set_state(look, place->holder, callbacks[ON_CANCEL], &t);
 		if (!add_waiter(look, &t))
 			return false;
@@ -404,6 +421,7 @@ static void each_waiter(struct uni_look *look)
 	uint32_t held;
 
 	own->nr = 0;
+	own->steps = 0;
 	own->more = false;
 	memset(own->slot, 0, sizeof(own->slot));
 	for (size_t i = 0; i < own->nr_roots; i++)
@@ -420,7 +438,7 @@ static void each_waiter(struct uni_look *look)
 		if (own->place[i].pending && !add_waiters(look, &own->place[i]))
 			return;
 	}
-	if (own->more)
+	if (own->more || own->steps >= STEPS_MAX)
 		look->list->cut = UNI_THREADS_MORE;
 }
 

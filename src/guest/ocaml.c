@@ -47,6 +47,17 @@ static uint64_t environment_of(uint64_t info)
 	return info << 8 >> 9;
 }
 
+/* A block that was copied out of the young heap has a header of 0, and its new address. */
+uint64_t uni_ocaml_moved(struct uni_look *look, uint64_t v)
+{
+	uint64_t word[2];
+
+	return read_words(look, v - 8, word, 2) && word[0] == 0 && word[1] >= 4096 &&
+			       (word[1] & 7) == 0
+		       ? word[1]
+		       : v;
+}
+
 static bool read_header(struct uni_look *look, uint64_t v, struct uni_ocaml_block *ret)
 {
 	uint64_t header;
@@ -69,6 +80,7 @@ static bool read_header(struct uni_look *look, uint64_t v, struct uni_ocaml_bloc
 
 bool uni_ocaml_read(struct uni_look *look, uint64_t v, struct uni_ocaml_block *ret)
 {
+	v = uni_ocaml_moved(look, v);
 	if (!read_header(look, v, ret))
 		return false;
 	ret->nr = (uint32_t)uni_min(ret->size, (uint64_t)UNI_OCAML_WORDS);
@@ -86,8 +98,11 @@ bool uni_ocaml_is(struct uni_look *look, uint64_t v, uint8_t tag, size_t size, u
 {
 	struct uni_ocaml_block b;
 
-	return v >= 4096 && (v & 7) == 0 && read_header(look, v, &b) && b.tag == tag &&
-	       b.size == size && read_words(look, v, ret, size);
+	if (v < 4096 || (v & 7) != 0)
+		return false;
+	v = uni_ocaml_moved(look, v);
+	return read_header(look, v, &b) && b.tag == tag && b.size == size &&
+	       read_words(look, v, ret, size);
 }
 
 uint64_t uni_ocaml_code(struct uni_look *look, const struct uni_ocaml *o, uint64_t v)
@@ -96,7 +111,10 @@ uint64_t uni_ocaml_code(struct uni_look *look, const struct uni_ocaml *o, uint64
 	uint64_t code;
 	uint8_t arity;
 
-	if (v < 4096 || (v & 7) != 0 || !read_header(look, v, &b) || b.size < 2 ||
+	if (v < 4096 || (v & 7) != 0)
+		return 0;
+	v = uni_ocaml_moved(look, v);
+	if (!read_header(look, v, &b) || b.size < 2 ||
 		(b.tag != UNI_OCAML_CLOSURE && b.tag != UNI_OCAML_INFIX) ||
 		!read_words(look, v, b.word, uni_min(b.size, (uint64_t)3)) ||
 		!uni_ocaml_is_number(b.word[1]))

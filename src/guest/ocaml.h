@@ -46,6 +46,9 @@ static inline bool uni_ocaml_is_number(uint64_t v)
 
 /* Could it be the address of a block in the heap? The image's own blocks do not count. */
 bool uni_ocaml_may_be_block(const struct uni_ocaml *o, uint64_t v);
+/* Where the collector has moved that block to; v: it has not. */
+uint64_t uni_ocaml_moved(struct uni_look *look, uint64_t v);
+/* The following read a block where it is now. */
 /* False: not readable, or no block. Within a closure's block, it is the rest from v on. */
 bool uni_ocaml_read(struct uni_look *look, uint64_t v, struct uni_ocaml_block *ret);
 /* Is it a block of that tag, with that many words? Reads them. */

@@ -235,6 +235,33 @@ static void found_on_stacks(void **state)
 	close_bench(&b);
 }
 
+/* The collector has copied the promise, its state, and the callback: those that refer to them do
+ * not know yet. */
+static void moved_blocks(void **state)
+{
+	uint64_t list, old, promise, p;
+
+	open_heap();
+	list = bind("camlApp__serve_2", pending(NOTHING, NOTHING, NUMBER(1)));
+	promise = pending(list, NOTHING, NUMBER(1));
+	old = BLOCK(0, promise);
+	poke(old - 8, 0);
+	p = BLOCK(0, NUMBER(0));
+	memcpy(&p, b.ram + (list - b.start), 8); /* the closure */
+	poke(list, BLOCK(0, p));
+	memcpy(&p, b.ram + (list - b.start), 8);
+	poke(p - 8, 0);
+	put64(&b, "camlSolo5_os__Time__data_begin", 0, old);
+	put64(&b, "camlSolo5_os__Time__data_begin", 8, promise);
+	assert_int_equal(look(), 1);
+	assert_string_equal(b.list->v[0].name, "App.serve");
+	assert_int_equal(b.list->v[0].state, UNI_THREAD_SLEEPING);
+	/* One whose callback is half copied. */
+	poke(p, NUMBER(0));
+	assert_int_equal(look(), 0);
+	close_bench(&b);
+}
+
 static void hostile_heaps(void **state)
 {
 	uint64_t loop, p;
@@ -248,6 +275,12 @@ static void hostile_heaps(void **state)
 	put64(&b, "camlSolo5_os__Time__data_begin", 0, pending(loop, loop, NUMBER(0)));
 	assert_true(look() <= 64);
 	assert_true(b.list->nr != 0);
+	/* The same without an end, and with no closure in it. */
+	poke(loop, loop);
+	put64(&b, "camlSolo5_os__Time__data_begin", 0, pending(loop, NOTHING, NUMBER(0)));
+	assert_int_equal(look(), 0);
+	poke(loop, BLOCK(1, p));
+	assert_int_equal(look(), 0);
 	/* A proxy of itself. */
 	p = BLOCK(0, NUMBER(0));
 	poke(p, BLOCK(3, p));
@@ -295,6 +328,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(led_to_by_others),
 		cmocka_unit_test(closures_of_all_kinds),
 		cmocka_unit_test(found_on_stacks),
+		cmocka_unit_test(moved_blocks),
 		cmocka_unit_test(hostile_heaps),
 		cmocka_unit_test(more_than_is_looked_at),
 	};
