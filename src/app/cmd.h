@@ -37,6 +37,7 @@ struct uni_cmd {
 	const char *details;  /* paragraphs for --help, may be NULL */
 	const char *examples; /* lines for --help and the man page, may be NULL */
 	bool reads_only;      /* files: no rights are needed beyond the user's (base/privilege.h) */
+	bool starts_others;   /* programs of others, which have its rights: it limits them later */
 	bool takes_rest;      /* "-- ARGS..." is handed over in ctx->rest */
 	size_t min_operands, max_operands;
 	/* A command of commands has these, ended by NULL, and neither options nor run. */

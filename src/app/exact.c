@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/privilege.h"
 #include "base/text.h"
 #include "config.h"
 #include "recording/exact.h"
@@ -224,7 +225,8 @@ static int boot_counted(struct run *run, const struct uni_qemu_args *args, struc
 	if (!run->args->rec->quiet)
 		uni_note("booted %s under QEMU with tcg on %s, console in %s",
 			args->disk != NULL ? args->disk : args->image, q.machine, args->console);
-	if (run->args->mode == UNI_EXACT_TRACE)
+	rc = uni_privilege_limit(err); /* it runs */
+	if (rc == 0 && run->args->mode == UNI_EXACT_TRACE)
 		rc = begin_session(run, (uint32_t)args->vcpus, err);
 	if (rc == 0)
 		rc = uni_boot_begin(&b, err);

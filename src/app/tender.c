@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/privilege.h"
 #include "base/text.h"
 #include "app/child.h"
 #include "app/qemu.h"
@@ -145,7 +146,9 @@ static int record_tender(const struct uni_tender_args *args, struct tender *t, s
 	attach.ended_ctx = args->rec->ctx = t;
 	args->rec->ended = has_ended_meanwhile;
 	args->rec->judge = judge_end;
-	rc = uni_guest_open(&g, &attach, err);
+	rc = uni_privilege_limit(err); /* the tender runs */
+	if (rc == 0)
+		rc = uni_guest_open(&g, &attach, err);
 	if (rc == 0) {
 		rc = uni_record_guests(one, 1, args->rec, NULL, err);
 		uni_guest_close(&g);

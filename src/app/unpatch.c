@@ -13,6 +13,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/privilege.h"
 #include "backend/helper.h"
 #include "tracing/lock.h"
 
@@ -102,10 +103,12 @@ static _Noreturn void guard_guest(int watch, int owner, int guard, char **argv, 
 {
 	const struct timespec nap = uni_ns_timespec(NAP_NS);
 	int fd[] = { watch, owner, guard };
+	struct uni_err ignored = { 0 };
 	uint64_t until_ns;
 	char said = 0;
 
 	uni_helper_begin("uni-unpatch", fd, uni_array_len(fd));
+	(void)uni_privilege_limit_guardian(&ignored);
 	while (said != ENDS && is_told(fd[0], &said))
 		;
 	if (said != ARMED)

@@ -23,7 +23,7 @@ void uni_confine_enter(int rules)
 		(void)syscall(SYS_landlock_restrict_self, rules, 0);
 }
 
-static const int allowed[] = {
+const int uni_filter_reader[] = {
 	/* memory and threads */
 	SCMP_SYS(brk),
 	SCMP_SYS(munmap),
@@ -173,6 +173,8 @@ static const int allowed[] = {
 #endif
 };
 
+const size_t uni_filter_nr_reader = uni_array_len(uni_filter_reader);
+
 int uni_filter_add(scmp_filter_ctx f, const int *calls, size_t nr)
 {
 	int r = 0;
@@ -266,7 +268,7 @@ static int fill_filter(scmp_filter_ctx f)
 	int r = seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 
 	if (r == 0)
-		r = uni_filter_add(f, allowed, uni_array_len(allowed));
+		r = uni_filter_add(f, uni_filter_reader, uni_filter_nr_reader);
 #ifndef UNI_CONFINE_WIDE
 	if (r == 0)
 		r = add_limited(f);

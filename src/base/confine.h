@@ -39,5 +39,10 @@ enum uni_confined {
 int uni_confine_calls(enum uni_confined what, struct uni_err *err);
 /* The same for workers and readers; not in the opener's program. */
 int uni_confine_worker(enum uni_confined what, struct uni_err *err);
+/*
+ * A command that keeps rights, and its guardian: no system call that looking at guests does not
+ * take. Any other is refused (EPERM). Programs that it executes are limited as well.
+ */
+int uni_confine_command(struct uni_err *err);
 
 #endif

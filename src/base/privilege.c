@@ -26,6 +26,14 @@
 #define PROCESSES (BIT(CAP_CHECKPOINT_RESTORE) | BIT(CAP_SYS_NICE))
 /* It stops nothing, but hurries on behalf of the command. */
 #define BESIDE (BIT(CAP_SYS_PTRACE) | BIT(CAP_SYS_NICE))
+/* To stop a guest, write to it, and give up rights. */
+#define PATCHERS                                                                                 \
+	(OPENERS | BIT(CAP_SYS_PTRACE) | BIT(CAP_SYS_NICE) | BIT(CAP_KILL) | BIT(CAP_IPC_LOCK) | \
+		BIT(CAP_SETUID) | BIT(CAP_SETGID))
+/* CAP_SYS_ADMIN: for perf events where the kernel wants it; and a port of `serve`. */
+#define LOOKERS                                                                       \
+	(PATCHERS | OBSERVERS | PROCESSES | BIT(CAP_FOWNER) | BIT(CAP_SYS_RESOURCE) | \
+		BIT(CAP_SYS_ADMIN) | BIT(CAP_NET_BIND_SERVICE))
 #define WORKERS_UID \
 	1879048192u /* plus the process: a range that nobody uses (systemd, UIDS-GIDS) */
 #define WORKERS (1u << 22)
@@ -223,6 +231,30 @@ int uni_privilege_keep_connecting(struct uni_err *err)
 	(void)uni_caps_use(UINT64_MAX);
 	rc = uni_caps_keep(OPENERS, false, err);
 	return rc == 0 ? uni_confine_worker(UNI_CONFINED_GUARDIAN, err) : rc;
+}
+
+static int limit_rights(uint64_t keep, bool inherited, struct uni_err *err)
+{
+	static bool limited;
+	int rc;
+
+	if (dropped || !uni_privilege_has())
+		return 0;
+	rc = uni_caps_keep(keep, inherited, err);
+	if (rc == 0 && !limited)
+		rc = uni_confine_command(err);
+	limited = true;
+	return rc;
+}
+
+int uni_privilege_limit(struct uni_err *err)
+{
+	return limit_rights(LOOKERS, false, err);
+}
+
+int uni_privilege_limit_guardian(struct uni_err *err)
+{
+	return limit_rights(PATCHERS, true, err);
 }
 
 static bool is_earlier(const struct uni_watched *w, size_t i)

@@ -60,6 +60,15 @@ bool uni_privilege_may_stop(void); /* does it still stop vCPUs by itself? */
  */
 int uni_privilege_keep_connecting(struct uni_err *err);
 
+/*
+ * For a process that must keep rights. From now on it has those to look into guests only, and makes
+ * only system calls for that (base/confine.h). Nothing that it executes has more. Does nothing
+ * after rights were given up, and without rights. Call it before there are threads.
+ */
+int uni_privilege_limit(struct uni_err *err);
+/* The same for whoever only waits until it has to execute `trace stop`. */
+int uni_privilege_limit_guardian(struct uni_err *err);
+
 /* The result of fn(ctx), called without any capability; afterwards they are there again. */
 int uni_privilege_try_without(int (*fn)(void *ctx), void *ctx);
 /*

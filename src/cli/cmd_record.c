@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/confine.h"
 #include "base/io.h"
+#include "base/privilege.h"
 #include "app/cmd.h"
 #include "app/exact.h"
 #include "app/follow.h"
@@ -193,6 +194,8 @@ static int run_record(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (rc == 0)
 		rc = uni_workload_prepare(&o.workload, ctx->rest, err);
 	if (rc == 0)
+		rc = uni_privilege_limit(err);
+	if (rc == 0)
 		rc = open_guests(&all, &args, err);
 	again = args.attach;
 	again.target = ctx->nr_operands != 0 ? ctx->operands[0] : NULL;
@@ -235,6 +238,7 @@ const struct uni_cmd uni_cmd_record = {
 		    "  uniscope record --all -F 99 -d 60",
 	.min_operands = 0,
 	.max_operands = SIZE_MAX,
+	.starts_others = true,
 	.takes_rest = true,
 	.options = list_record_options,
 	.run = run_record,

@@ -342,6 +342,7 @@ const struct uni_cmd uni_cmd_run = {
 		    "  uniscope run --disk disk.img -e kernel.elf -e program.elf\n"
 		    "  uniscope run --exact app.elf -d 0\n"
 		    "  uniscope run --xl app.cfg -e app.dbg -F 100 -d 240 --five-files",
+	.starts_others = true,
 	.takes_rest = true,
 	.min_operands = 0,
 	.max_operands = 1,

@@ -76,6 +76,8 @@ static int parse_and_run(
 		c->prepare();
 	if (rc == 0 && c->reads_only)
 		rc = uni_privilege_drop(err);
+	else if (rc == 0 && !c->starts_others)
+		rc = uni_privilege_limit(err);
 	return rc != 0 ? uni_exit_of(rc) : c->run(&ctx, err);
 }
 

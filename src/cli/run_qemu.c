@@ -245,11 +245,14 @@ static void read_image(struct uni_boot *b)
 static int boot_and_record(void *ctx, struct uni_err *err)
 {
 	struct attempt *a = ctx;
-	int rc;
+	int rc = 0;
 
-	if (a->seen != NULL)
+	if (a->seen != NULL) {
 		a->q.fate = &a->seen->fate;
-	rc = uni_boot_begin(&a->boot, err);
+		rc = uni_privilege_limit(err);
+	}
+	if (rc == 0)
+		rc = uni_boot_begin(&a->boot, err);
 	if (rc == 0)
 		rc = uni_boot_wait(&a->boot,
 			(uint64_t)((a->o->wait != 0 ? a->o->wait : FIRMWARE_S) * 1e9), err);

@@ -15,7 +15,8 @@ import tempfile
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
-from attack import check, children, finish, has_no_rights, parses_nothing, status_of, wait_for  # noqa: E402
+from attack import (check, children, finish, has_no_rights, parses_nothing, status_of, threads_of_bare, wait_for,  # noqa: E402
+                    whole_calls)
 
 U, BUILD, SRC, PLANTED = map(os.path.abspath, sys.argv[1:5])
 ALL = bool(os.environ.get("UNISCOPE_ALL"))  # else each command and way once
@@ -25,6 +26,9 @@ IMAGE = "shares-gcc-fp"
 OPENERS, OBSERVERS = 0x6, 0xc400080004  # and SYS_PTRACE, SYSLOG, PERFMON, BPF
 CONNECTS = 0x6  # the guardian of a gdb stub: DAC_OVERRIDE and DAC_READ_SEARCH, for its socket
 STUBS = 0x80004  # the observer of its VMM: SYS_PTRACE, DAC_READ_SEARCH
+# A command that keeps rights has these at most: NICE, IPC_LOCK, KILL, SETUID, SETGID, and those of its children.
+PATCHES = 0x8840e6  # whoever waits until it has to switch functions off
+LOOKS = PATCHES | 0x1c400000000 | 0x1000000 | 0x200000 | 0x408  # observers', SYS_RESOURCE, SYS_ADMIN, NET_BIND_SERVICE, FOWNER
 KEEPER = 0xa  # removes a folder in /tmp of another user: DAC_OVERRIDE, FOWNER
 MAPPED = 0x10000000000  # CHECKPOINT_RESTORE: a process' mapped files
 NICE = 0x800000  # SYS_NICE: a pause is short on a busy host
@@ -35,7 +39,7 @@ ADMIN = 0x200000 if subprocess.run(["setpriv", "--bounding-set", "-sys_admin", s
 # of x86_64: socket, execve, kill, ptrace, process_vm_readv, perf_event_open; bpf, whose command 0 makes a map
 CALLS = (41, 59, 62, 101, 310, 298, 321) if ALL else (41, 62, 310)
 RECORD, TOP, PAUSE = ["record", "-d", "0", "-q"], ["top", "--batch", "--count", "0"], ["--method", "pause"]
-TRACE = ["trace", "record", "-d", "0", "-q", "--filter", "burn_*"]
+TRACE = ["trace", "record", "-d", "0", "-q"]
 SAVE = ["--save-replay", "@/replay"]  # @: a folder
 COMMANDS = {"kvm": (RECORD, RECORD + ["--exits"], TOP), "proc": (RECORD, TOP, RECORD + PAUSE, TOP + PAUSE, RECORD + SAVE),
             "gdb": (RECORD, TOP, RECORD + SAVE), "stream": (RECORD, TOP)} if ALL else {"kvm": (RECORD,), "proc": (TOP, RECORD + PAUSE), "gdb": (RECORD + SAVE,),
@@ -57,7 +61,11 @@ class Guest:
              f"{BUILD}/lab/{IMAGE}.elf"] if scheme == "gdb" else
             [f"{SRC}/lab/boot", "--accel", "kvm", "--serial", "stdio", "--append", "loop=1", f"{BUILD}/lab/{IMAGE}.elf"]
                         if scheme == "kvm" else [f"{BUILD}/lab/process/{IMAGE}", "loop=1"])
-        if traced or scheme == "stream":
+        self.functions, self.one = ("work_*", "work_leaf") if scheme == "proc" else ("burn_*", "burn_a")
+        if traced and scheme == "proc":
+            self.command = [shutil.copy(f"{BUILD}/tests/e2e/proctraced", f"{self.folder}/{IMAGE}"), "0", "4", "1000"]
+            os.chmod(self.folder, 0o755)
+        elif traced or scheme == "stream":
             self.command[-1] = shutil.copy(f"{BUILD}/lab/trace/trace-{IMAGE}.elf", f"{self.folder}/{IMAGE}.elf")
             os.chmod(self.folder, 0o755)
         if scheme == "stream":  # it samples itself
@@ -71,9 +79,11 @@ class Guest:
 
     def __enter__(self):
         # pylint: disable=consider-using-with
-        self.p = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, **self.more)
+        self.p = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **self.more)
+        self.p.stdin.write("\n")
+        self.p.stdin.flush()
         for line in self.p.stdout:
-            if line.startswith("lab: running"):
+            if line.startswith(("lab: running", "ready")):
                 break
         self.target = f"{self.scheme}:unix={self.socket}" if self.scheme in ("gdb", "stream") else f"{self.scheme}:pid={self.p.pid}"
         return self
@@ -82,6 +92,7 @@ class Guest:
         self.p.kill()
         self.p.wait()
         self.p.stdout.close()
+        self.p.stdin.close()
         shutil.rmtree(self.folder)
 
 
@@ -176,38 +187,11 @@ def looks(top, guest):
     reads_bare(f"{top}/log", ["doctor", guest.target])
 
 
-def whole_calls(lines):
-    """Each system call of a log of strace, with its number of the process. One that was interrupted has two lines."""
-    begun = {}
-    for line in lines:
-        pid, call = line.rstrip("\n").split(None, 1)
-        if call.endswith("<unfinished ...>"):
-            begun[pid] = call[:-len("<unfinished ...>")]
-        else:
-            yield pid, re.sub(r"^<\.\.\. \w+ resumed>", lambda _, pid=pid: begun.pop(pid, ""), call)
-
-
 def is_parsed(call):
     """Is it the image that is read or mapped, and more of it than the number of its format? Or the reply of a gdb stub?"""
     return re.match(r'recv\w*\(.*"(\+?\$|\+")', call) or (
         IMAGE in call.split('"')[0] and re.search(r"<[^>]*/%s(\.elf)?>" % re.escape(IMAGE), call) and
         not re.search(r", (8|20)\) += (8|20)$", call))
-
-
-def threads_of_bare(lines, gives_up):
-    """Threads and children that were begun after their maker had given its rights up."""
-    bare, inherit, begun = set(), set(), {}
-    for line in lines:
-        pid, call = line.rstrip("\n").split(None, 1)
-        if call.startswith("clone") and pid in bare | inherit:
-            begun[pid] = True
-        if begun.get(pid) and re.search(r"clone.*\) += \d+$", call):
-            inherit.add(call.split()[-1])
-        if re.search(r"clone.*\) += -?\d+", call):
-            begun.pop(pid, None)
-        if gives_up(call):
-            bare.add(pid)
-    return inherit
 
 
 def reads_bare(log, args, others=(), status=0):
@@ -353,18 +337,37 @@ def stopped(top, guest):
 
 def traced(top, guest):
     """Whoever reads the image and the rings, and patches the code, has no rights. Its guardian has them, and reads nothing."""
-    found = rights_of(U, TRACE, [guest], top)
+    command = [*TRACE, "--filter", guest.functions]
+    found = rights_of(U, command, [guest], top)
     rest = [s for s in found[1:] if s["Name"] != "uni-unpatch"]
     assert len(rest) == len(found) - (1 if guest.scheme == "stream" else 2), found
     assert confined(found[0]) and has_no_rights(found[0]) and "0" not in found[0]["Uid"] | found[0]["Gid"], found
     assert all(confined(s) and (s["Small"] or "0" not in s["Uid"]) for s in rest), found
-    for args in ([*TRACE, "-d", "1"], ["trace", "dump", "-q"], ["trace", "start", "--filter", "burn_*"], ["trace", "stop"]):
+    for args in ([*command, "-d", "1"], ["trace", "dump", "-q"], ["trace", "start", "--filter", guest.functions], ["trace", "stop"]):
         reads_bare(f"{top}/log", [*args, guest.target, "-e", guest.image, *(["-o", f"{top}/s"] if "-q" in args else [])])
         shutil.rmtree(f"{top}/s", ignore_errors=True)
-    reads_bare(f"{top}/log", [*TRACE, "-d", "1", "-w", f"{top}/s.tar", guest.target, "-e", guest.image])
-    reads_bare(f"{top}/log", ["trace", "syscalls", guest.target, "--image", guest.image], status=1)  # it has none
+    reads_bare(f"{top}/log", [*command, "-d", "1", "-w", f"{top}/s.tar", guest.target, "-e", guest.image])
+    if guest.scheme != "proc":
+        reads_bare(f"{top}/log", ["trace", "syscalls", guest.target, "--image", guest.image], status=1)  # it has none
     r = subprocess.run([U, "trace", "report", f"{top}/s.tar"], capture_output=True, text=True, check=False)
-    assert "burn_a" in r.stdout, r
+    assert guest.one in r.stdout, r
+
+
+def limited(top, guest):
+    """Whoever still has rights while it reads has those only that looking at a guest takes, and makes only system calls for that."""
+    trace = [*TRACE, "--filter", guest.functions]
+    ways = [trace, RECORD + PAUSE] if guest.scheme == "kvm" else [trace]
+    for command in ways if ALL else ways[:1]:
+        found = rights_of(U, command, [guest], top)
+        assert all(confined(s) and s["CapPrm"] & ~LOOKS == 0 for s in found if s["Name"] != "uni-unpatch"), f"{command}: {found}"
+        guardians = [s for s in found if s["Name"] == "uni-unpatch"]
+        assert len(guardians) == (command == trace) and all(s["CapPrm"] == PATCHES and s["NoNewPrivs"] == 1 and s["Seccomp"] == 2
+                                                            for s in guardians), found
+    for nr in (175, 272):  # init_module, unshare, which nobody is refused
+        r = subprocess.run([U, "trace", "stop", guest.target, "-e", guest.image], capture_output=True, text=True, timeout=300, check=False,
+                           env={**os.environ, "LD_PRELOAD": PLANTED, "PLANTED_CALL": str(nr), "PLANTED_LIMITED": "1"})
+        said = set(re.findall("planted: (.*)", r.stderr))
+        assert r.returncode == 0 and said == {"Operation not permitted"}, f"{nr}: {r.returncode} {r.stderr}"
 
 
 def ask(url, uid):
@@ -397,7 +400,7 @@ def served(_, guest):
 
 def unpatches(top, guest):
     """The tracer without rights is killed: its guardian switches the functions off."""
-    command = [w for w in TRACE if w != "-q"]
+    command = [w for w in TRACE if w != "-q"] + ["--filter", guest.functions]
     with subprocess.Popen([U, *command, guest.target, "-e", guest.image, "-o", f"{top}/s"], stderr=subprocess.PIPE, text=True) as p:
         try:
             assert re.search("functions at .* are traced", p.stderr.readline())
@@ -560,6 +563,10 @@ for way in ["gdb", "stream"] + (["kvm"] if "kvm" in schemes else []):
         check(f"{way}: serve --ftrace has no rights, and obeys its caller alone", served, g)
         if way != "stream":
             check(f"{way}: a tracer without rights that is killed leaves no patch", unpatches, g)
+if "kvm" in schemes:
+    with Guest("kvm", traced=True) as g:
+        check("kvm: root's VMM: whoever traces it has few rights, and its guardian fewer", limited, g)
+        check("kvm: root's VMM: a tracer that is killed leaves no patch", unpatches, g)
 for accel in ["tcg"] + (["kvm"] if "kvm" in schemes else []):
     if ALL or accel == "tcg":
         check(f"run: whoever reads the image has no rights ({accel})", run_rights, accel)

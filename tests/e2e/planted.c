@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * LD_PRELOAD: a process that was taken over. As soon as it has a filter:
+ * LD_PRELOAD: a process that was taken over. As soon as it has a filter, and no rights:
  * PLANTED_CALL=N: its next read() makes system call N, with arguments of 0; not in its children.
+ * PLANTED_LIMITED=1: that is done while it has rights, and it says what came of it.
  * PLANTED_FILE=1: whoever opens a file called "trigger" makes "elsewhere/made" in its folder
  * instead. PLANTED_OPENER: this is linked into uniscope-opener, and does so always.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -15,6 +17,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+static int is_limited(void)
+{
+	return getenv("PLANTED_LIMITED") != NULL;
+}
+
+static bool is_asked(void)
+{
+#ifdef PLANTED_OPENER
+	return true;
+#else
+	return getenv("PLANTED_FILE") != NULL;
+#endif
+}
+
 static int is_confined(void)
 {
 	char text[4096];
@@ -23,7 +39,9 @@ static int is_confined(void)
 
 	(void)syscall(SYS_close, fd);
 	text[n > 0 ? n : 0] = '\0';
-	return strstr(text, "\nSeccomp:\t2") != NULL;
+	return strstr(text, "\nSeccomp:\t2") != NULL &&
+	       (is_asked() ||
+		       (strstr(text, "\nCapPrm:\t0000000000000000") == NULL) == is_limited());
 }
 
 static int is_child(void)
@@ -40,18 +58,13 @@ ssize_t read(int fd, void *buf, size_t size)
 {
 	const char *nr = getenv("PLANTED_CALL");
 
-	if (nr != NULL && is_confined() && !is_child())
-		(void)syscall(strtol(nr, NULL, 10), 0, 0, 0, 0, 0, 0);
-	return syscall(SYS_read, fd, buf, size);
-}
+	if (nr != NULL && is_confined() && !is_child()) {
+		long r = syscall(strtol(nr, NULL, 10), 0, 0, 0, 0, 0, 0);
 
-static bool is_asked(void)
-{
-#ifdef PLANTED_OPENER
-	return true;
-#else
-	return getenv("PLANTED_FILE") != NULL;
-#endif
+		if (is_limited())
+			(void)fprintf(stderr, "planted: %s\n", r == 0 ? "done" : strerror(errno));
+	}
+	return syscall(SYS_read, fd, buf, size);
 }
 
 int openat(int dir, const char *path, int flags, ...)

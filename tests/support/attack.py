@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What tests of attacks have in common: each check has a folder of its own, and its result is a line of TAP."""
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -44,6 +45,33 @@ def parses_nothing(pid):
     with open(f"/proc/{pid}/maps", encoding="utf-8") as f:
         files = {os.path.basename(line.split()[-1]) for line in f if "/" in line}
     return "uniscope-opener" in files and not [f for f in files if f.startswith(("libelf", "libdw", "libjansson", "libz", "liblzma"))]
+
+
+def whole_calls(lines):
+    """Each system call of a log of strace, with its number of the process. One that was interrupted has two lines."""
+    begun = {}
+    for line in lines:
+        pid, call = line.rstrip("\n").split(None, 1)
+        if call.endswith("<unfinished ...>"):
+            begun[pid] = call[:-len("<unfinished ...>")]
+        else:
+            yield pid, re.sub(r"^<\.\.\. \w+ resumed>", lambda _, pid=pid: begun.pop(pid, ""), call)
+
+
+def threads_of_bare(lines, gives_up):
+    """Threads and children that were begun after their maker had given its rights up."""
+    bare, inherit, begun = set(), set(), {}
+    for line in lines:
+        pid, call = line.rstrip("\n").split(None, 1)
+        if call.startswith("clone") and pid in bare | inherit:
+            begun[pid] = True
+        if begun.get(pid) and re.search(r"clone.*\) += \d+$", call):
+            inherit.add(call.split()[-1])
+        if re.search(r"clone.*\) += -?\d+", call):
+            begun.pop(pid, None)
+        if gives_up(call):
+            bare.add(pid)
+    return inherit
 
 
 def finish():

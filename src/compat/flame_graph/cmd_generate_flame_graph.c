@@ -211,5 +211,6 @@ const struct uni_cmd uni_cmd_generate_flame_graph = {
 	.min_operands = 0,
 	.max_operands = 0,
 	.options = list_generate_flame_graph_options,
+	.starts_others = true,
 	.run = run_generate_flame_graph,
 };
