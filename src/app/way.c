@@ -236,7 +236,8 @@ static int plan_process(const struct uni_spec *spec, const struct uni_attach_arg
 	(void)uni_asked_parse(args->method, &asked);
 	if (!args->once && asked != UNI_ASKED_PAUSE && (via == NULL || strcmp(via, "stop") != 0))
 		(void)uni_privilege_try_observing(open_event, &pid);
-	*ret = (struct uni_guest_plan){ .rights = UNI_GUEST_NONE, .watched = { pid, true, false } };
+	*ret = (struct uni_guest_plan){ .rights = UNI_GUEST_NONE,
+		.watched = { pid, .stops = true, .writes = args->writes } };
 	return 0;
 }
 
@@ -251,7 +252,7 @@ static void plan_beside(
 		uni_target_backend(spec->scheme)->hand_line(spec, args->shared, &pid, &ignored) ==
 			0)
 		*ret = (struct uni_guest_plan){ .rights = UNI_GUEST_NONE,
-			.watched = { pid, false, true } };
+			.watched = { pid, .beside = true } };
 }
 
 /* A VM that the kernel samples, unless its image makes it necessary to stop it. */
@@ -283,7 +284,7 @@ static int plan_vm(const struct uni_spec *spec, const struct uni_attach_args *ar
 		plan_owner(spec, args, ret);
 	else if (rc == 0 && ok)
 		*ret = (struct uni_guest_plan){ .rights = UNI_GUEST_NONE,
-			.watched = { watched, false, false } };
+			.watched = { .pid = watched } };
 	return rc;
 }
 
@@ -296,7 +297,7 @@ int uni_guest_plan_rights(const struct uni_spec *spec, const struct uni_attach_a
 	if (ops != NULL && ops->is_file)
 		ret->rights = UNI_GUEST_NONE;
 	else if (ops != NULL && ops->observed_pid != NULL)
-		return args->writes ? 0 : plan_process(spec, args, ret, err); /* it only reads */
+		return plan_process(spec, args, ret, err);
 	else if (ops != NULL && ops->hand_line != NULL)
 		plan_beside(spec, args, ret);
 	else if (ops == NULL || ops->hand_over == NULL || ops->choose_key == NULL)

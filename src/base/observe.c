@@ -20,7 +20,8 @@
 #include "base/side.h"
 #include "base/stop.h"
 
-#define STOPS_MAX 1024
+#define STOPS_MAX 4096
+#define LATE_MS	  10
 #define HELD_MS	  1000 /* nobody holds a guest for so long */
 
 static int observed; /* the process that may be looked into */
@@ -142,19 +143,21 @@ static struct uni_thread_stop *find_stop(int tid)
 	return NULL;
 }
 
-/* tid 0: all. */
+/* tid 0: all that stand, but for firm ones; -1: those that stop late. */
 static void let_go(int tid)
 {
 	for (size_t i = 0; i < uni_array_len(stops); i++) {
-		if (stops[i].tid == 0 || (tid != 0 && stops[i].tid != tid))
+		if (stops[i].tid == 0 || (tid > 0 && stops[i].tid != tid) ||
+			(tid == 0 && stops[i].firm) || (tid < 0 && stops[i].held))
 			continue;
 		uni_thread_stop_end(&stops[i]);
+		stops[i].firm = false;
 		stops[i].tid = stops[i].pending ? stops[i].tid : 0;
 	}
 }
 
 /* Returns the size of the registers, which go into text. */
-static int stop_thread(int tid, char *text, size_t cap)
+static int stop_thread(int tid, bool firm, char *text, size_t cap)
 {
 	struct uni_thread_stop *s = find_stop(tid);
 	int n, e;
@@ -164,6 +167,7 @@ static int stop_thread(int tid, char *text, size_t cap)
 	if (s == NULL || s->held || !is_thread(observed, tid))
 		return -1;
 	s->tid = tid;
+	s->firm = firm;
 	n = uni_thread_stop_begin(s) == 0 ? uni_thread_stop_regs(s, text, cap) : -1;
 	e = errno;
 	if (n < 0 && !s->pending)
@@ -223,11 +227,22 @@ static int set_priority(int tid, bool first)
 	return sched_setscheduler(0, policy, &p);
 }
 
-/* A worker that does not go on must not hold the guest. */
+static bool is_any_late(void)
+{
+	for (size_t i = 0; i < uni_array_len(stops); i++) {
+		if (stops[i].pending)
+			return true;
+	}
+	return false;
+}
+
+/* A worker that does not go on must not hold the guest; nor may a stop that comes late. */
 static void await_request(int worker)
 {
 	struct pollfd p = { .fd = worker, .events = POLLIN };
 
+	while (is_any_late() && poll(&p, 1, LATE_MS) == 0)
+		let_go(-1);
 	if (poll(&p, 1, HELD_MS) == 0)
 		let_go(0);
 }
@@ -239,7 +254,7 @@ static int do_request(struct uni_observe_request *q, struct uni_observe_reply *r
 	if (q->op == UNI_OBSERVE_MAP)
 		return uni_observe_make_map(&q->map);
 	if (q->op == UNI_OBSERVE_STOP)
-		return stop_thread(q->tid, reply->text, sizeof(reply->text));
+		return stop_thread(q->tid, q->flags != 0, reply->text, sizeof(reply->text));
 	if (q->op == UNI_OBSERVE_CATCH)
 		return catch_thread(q->tid, q->flags, reply);
 	if (q->op == UNI_OBSERVE_THERE)

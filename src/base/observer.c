@@ -31,27 +31,31 @@ static struct observer {
 static size_t nr_observers;
 static bool reads_itself;
 
-int uni_observer_begin(int pid, bool stops, uint64_t caps, struct uni_err *err)
+int uni_observer_begin(int pid, bool stops, bool writes, uint64_t caps, struct uni_err *err)
 {
 	struct uni_opener_job job = { .kind = stops ? UNI_OPENER_STOPPED : UNI_OPENER_PROCESS,
 		.caps = caps,
 		.pid = pid,
 		.rules = -1 };
 	struct observer *o = &observers[nr_observers];
+	int rc, memory_fd = -1;
 	char path[32];
-	int rc;
 
 	if (nr_observers == UNI_OBSERVER_MAX)
 		return uni_err_set(err, UNI_ENOTSUP, "at most %d processes are watched at once",
 			UNI_OBSERVER_MAX);
 	*o = (struct observer){ .pid = pid, .caps = caps, .stops = stops };
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	if (writes)
+		memory_fd = open(path, O_RDWR | O_CLOEXEC);
 	rc = uni_side_begin(&job, &o->fd, err);
-	if (rc != 0)
+	if (rc != 0) {
+		(void)close(memory_fd);
 		return rc;
+	}
 	(void)pthread_mutex_init(&o->asking, NULL);
 	nr_observers++;
-	(void)snprintf(path, sizeof(path), "/proc/%d/mem", pid);
-	o->memory_fd = uni_observer_open(path, O_RDONLY);
+	o->memory_fd = memory_fd >= 0 ? memory_fd : uni_observer_open(path, O_RDONLY);
 	return 0;
 }
 
@@ -261,7 +265,7 @@ int uni_observer_map_create(const struct uni_observer_map *map)
 
 int uni_observer_stop(struct uni_thread_stop *s, void *regs, size_t size)
 {
-	struct uni_observe_request q = { .op = UNI_OBSERVE_STOP, .tid = s->tid };
+	struct uni_observe_request q = { .op = UNI_OBSERVE_STOP, .tid = s->tid, .flags = s->firm };
 	struct uni_observe_reply reply = { 0 };
 	int n;
 
@@ -383,4 +387,15 @@ ssize_t uni_observer_copy(int pid, const struct iovec *local, size_t nr_local,
 	if (o != NULL)
 		return copy_from_file(o->memory_fd, local, nr_local, remote, nr_remote);
 	return process_vm_readv(pid, local, nr_local, remote, nr_remote, 0);
+}
+
+int uni_observer_open_writable(int pid)
+{
+	const struct observer *o = find_observer(pid);
+	char path[32];
+
+	if (o != NULL && !reads_itself)
+		return fcntl(o->memory_fd, F_DUPFD_CLOEXEC, 0);
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	return open(path, O_RDWR | O_CLOEXEC);
 }

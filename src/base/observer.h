@@ -29,9 +29,9 @@ struct uni_thread_stop;
 
 /*
  * Starts the observer of this process, with these capabilities at most (base/caps.h). stops: it can
- * stop its threads.
+ * stop its threads. writes: the worker keeps the process' memory open for writing.
  */
-int uni_observer_begin(int pid, bool stops, uint64_t caps, struct uni_err *err);
+int uni_observer_begin(int pid, bool stops, bool writes, uint64_t caps, struct uni_err *err);
 bool uni_observer_is_used(void); /* this process is a worker that watches */
 void uni_observer_leave(void);	 /* uni_door_leave() */
 
@@ -58,7 +58,7 @@ int uni_observer_map_create(const struct uni_observer_map *map);
 /*
  * uni_thread_stop_begin() and uni_thread_stop_end() (base/stop.h). Also without an observer. regs:
  * NULL, or room for the registers; they must have this size. If the observer hears nothing for a
- * second, it lets all threads go.
+ * second, it lets all threads go whose stops are not firm.
  */
 int uni_observer_stop(struct uni_thread_stop *s, void *regs, size_t size);
 void uni_observer_let_go(struct uni_thread_stop *s);
@@ -75,6 +75,8 @@ bool uni_observer_hurry(bool on);
 
 /* The worker reads the memory of the process by itself, and no longer through an open file. */
 void uni_observer_leave_memory(void);
+/* The process' memory, open for writing. Also without an observer. Or -1 and errno; close() it. */
+int uni_observer_open_writable(int pid);
 /* process_vm_readv(). Also without an observer. */
 ssize_t uni_observer_copy(int pid, const struct iovec *local, size_t nr_local,
 	const struct iovec *remote, size_t nr_remote);

@@ -82,7 +82,7 @@ enum uni_observe_op {
 	UNI_OBSERVE_READ,
 	UNI_OBSERVE_EVENT,
 	UNI_OBSERVE_MAP,
-	UNI_OBSERVE_STOP,
+	UNI_OBSERVE_STOP, /* flags: 1, until it is let go */
 	UNI_OBSERVE_LET_GO,
 	UNI_OBSERVE_CATCH,    /* flags: a CPU; base/catch.h; the text is a struct uni_catch */
 	UNI_OBSERVE_THERE,    /* flags, nap_ns; base/catch.h; the text is a struct uni_there */

@@ -32,6 +32,7 @@ struct uni_watched {
 	 * that it has mapped, be they deleted.
 	 */
 	bool stops;
+	bool writes; /* code of the guest itself is written, while all its threads stand */
 	/* The guest is reached by a child (uni_privilege_keep_connecting()) or a connection. Only
 	 * the memory of this process is read, the VMM; pid 0: of none. */
 	bool beside;

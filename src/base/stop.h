@@ -13,6 +13,7 @@ struct uni_thread_stop {
 	int tid;
 	bool held;    /* stopped by us: must be let go */
 	bool pending; /* told to stop, but has not stopped yet */
+	bool firm;    /* its memory is written: held for as long as that takes */
 	int signal;   /* a signal that stopped it instead: passed on when it is let go */
 };
 

@@ -555,8 +555,8 @@ if "kvm" in schemes:
         check("kvm: whoever stops the guest is the user of its VMM, without rights", stopped, g)
         check("kvm: a recorder that stands still is woken", wakes, g)
         check("kvm: stacks reads the image without rights", looked_at, g)
-for way in ["gdb", "stream"] + (["kvm"] if "kvm" in schemes else []):
-    if not ALL and way != "gdb":
+for way in ["gdb", "proc", "stream"] + (["kvm"] if "kvm" in schemes else []):
+    if not ALL and way not in ("gdb", "proc"):
         continue
     with Guest(way, theirs=way == "kvm", traced=True) as g:
         check(f"{way}: whoever traces it has no rights", traced, g)

@@ -56,7 +56,7 @@ static int begin_observer(void **state)
 	}
 	if (waitpid(watched, NULL, WUNTRACED) != watched)
 		return -1;
-	return uni_observer_begin(watched, true, ~0ull, &err);
+	return uni_observer_begin(watched, true, false, ~0ull, &err);
 }
 
 static int end_watched(void **state)
@@ -191,6 +191,25 @@ static void holds_threads_of_one_process(void **state)
 	for (int i = 0; i < 60 && (i == 0 || state_of(watched) == 't'); i++)
 		(void)usleep(1500000); /* a request is a sign of life */
 	assert_int_not_equal(state_of(watched), 't');
+	/* Not while its memory is written. */
+	other.firm = true;
+	assert_int_equal(uni_observer_stop(&other, NULL, 0), 0);
+	(void)usleep(3000000);
+	assert_int_equal(state_of(watched), 't');
+	uni_observer_let_go(&other);
+	assert_int_not_equal(state_of(watched), 't');
+}
+
+/* Into one process whose code is to be changed, and no other. */
+static void writes_memory(pid_t mine, pid_t not_mine)
+{
+	int fd = uni_observer_open_writable(mine);
+
+	assert_int_equal(pwrite(fd, "p", 1, (off_t)(uintptr_t)memory + 1), 1);
+	(void)close(fd);
+	fd = uni_observer_open_writable(not_mine);
+	assert_int_equal(pwrite(fd, "p", 1, (off_t)(uintptr_t)memory + 1), -1);
+	(void)close(fd);
 }
 
 /* The other process' letter, if the observers are not mixed up. */
@@ -214,7 +233,7 @@ static void looks_into_each_process(void **state)
 	}
 	assert_int_equal(waitpid(other, NULL, WUNTRACED), other);
 	assert_false(uni_observer_has(path_of(other, "maps")));
-	assert_int_equal(uni_observer_begin(other, true, ~0ull, &err), 0);
+	assert_int_equal(uni_observer_begin(other, true, true, ~0ull, &err), 0);
 	assert_int_equal(kill(other, SIGCONT), 0);
 	for (int i = 0; i < 2; i++) {
 		pid_t pid = i == 0 ? other : watched;
@@ -229,6 +248,7 @@ static void looks_into_each_process(void **state)
 		uni_observer_let_go(&s);
 		assert_int_not_equal(state_of(pid), 't');
 	}
+	writes_memory(other, watched);
 	s = (struct uni_thread_stop){ .tid = getpid() };
 	assert_int_equal(uni_observer_stop(&s, NULL, 0), -1);
 	/* An open folder of a third one is no way into it. */
@@ -254,7 +274,7 @@ static void one_that_does_not_stop(void **state)
 	pid = fork();
 	if (pid == 0) {
 		uni_observer_leave();
-		_exit(uni_observer_begin(watched, false, ~0ull, &err) == 0 &&
+		_exit(uni_observer_begin(watched, false, false, ~0ull, &err) == 0 &&
 					uni_observer_access(path_of(watched, "maps")) == 0 &&
 					uni_observer_stop(&s, NULL, 0) == -1 && errno == EIO
 				? 0

@@ -6,6 +6,8 @@
 #include "base/stop.h"
 #include "backend/target.h"
 
+struct user_regs_struct;
+
 struct uni_proc_thread {
 	struct uni_thread_stop stop;
 	/* Samples of the thread. */
@@ -74,8 +76,9 @@ bool uni_proc_is_stopped(int pid);
 /* The process that traces one of its threads, if it is not us; 0: none. */
 int uni_proc_tracer(const struct uni_proc *p);
 bool uni_proc_is_traced(int tid); /* by anybody */
-/* Stops any thread, sleeping or not, without reading registers. Returns 0 also if it has ended. */
-int uni_proc_seize(struct uni_proc *p, struct uni_proc_thread *t);
+/* Stops any thread, sleeping or not. Returns 0 also if it has ended; then it is not held. */
+int uni_proc_seize(
+	struct uni_proc *p, struct uni_proc_thread *t, struct user_regs_struct *regs_ret);
 
 /* program.c: remembers the current program, for uni_proc_program_changed(). */
 void uni_proc_program_note(struct uni_proc *p);
@@ -88,7 +91,6 @@ bool uni_proc_program_changed(struct uni_proc *p);
 extern const uint64_t uni_proc_perf_regs;
 extern const unsigned uni_proc_nr_perf_regs;
 void uni_proc_perf_to_regs(const uint64_t *value, struct uni_regs *ret);
-struct user_regs_struct;
 void uni_proc_ptrace_to_regs(const struct user_regs_struct *u, struct uni_regs *ret);
 /* Would a stop alone make this system call fail with EINTR? */
 bool uni_proc_call_notices(long nr);

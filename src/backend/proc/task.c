@@ -194,11 +194,11 @@ int uni_proc_tracer(const struct uni_proc *p)
 
 /*
  * An earlier attempt may have told a thread to stop, without waiting for it; then it is still being
- * let go. regs: NULL, or room for its registers.
+ * let go.
  */
 static int stop_thread(struct uni_thread_stop *s, struct user_regs_struct *regs)
 {
-	for (int i = 0; uni_observer_stop(s, regs, regs != NULL ? sizeof(*regs) : 0) != 0; i++) {
+	for (int i = 0; uni_observer_stop(s, regs, sizeof(*regs)) != 0; i++) {
 		int tracer;
 
 		if (errno == ESRCH || errno == EAGAIN)
@@ -307,10 +307,11 @@ int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, bool alone, str
 	return rc;
 }
 
-int uni_proc_seize(struct uni_proc *p, struct uni_proc_thread *t)
+int uni_proc_seize(struct uni_proc *p, struct uni_proc_thread *t, struct user_regs_struct *regs_ret)
 {
 	char state = state_of(p->pid, t->stop.tid);
-	int rc = state == '\0' || state == 'Z' || state == 'X' ? 0 : stop_thread(&t->stop, NULL);
+	int rc =
+		state == '\0' || state == 'Z' || state == 'X' ? 0 : stop_thread(&t->stop, regs_ret);
 
 	/* The thread may have ended meanwhile. */
 	if (rc != 0 && state_of(p->pid, t->stop.tid) == '\0')

@@ -11,9 +11,7 @@
  * the bytes behind a `ret` are never executed.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -23,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hurry.h"
+#include "base/observer.h"
 #include "backend/patch.h"
 #include "backend/proc/proc.h"
 #include "backend/vmm/scan.h"
@@ -40,6 +39,7 @@ struct write {
 	int fd; /* memory of the process */
 	int nr;
 	struct uni_proc_thread thread[THREADS_MAX];
+	struct user_regs_struct held[THREADS_MAX];
 	int tid[THREADS_MAX];
 };
 
@@ -73,9 +73,9 @@ static int stop_all(struct write *w)
 				continue;
 			if (w->nr == THREADS_MAX)
 				return -UNI_ENOTSUP;
-			*t = (struct uni_proc_thread){ .stop.tid = w->tid[i], .fd = -1 };
-			w->nr++;
-			rc = uni_proc_seize(w->p, t);
+			*t = (struct uni_proc_thread){ .stop = { .tid = w->tid[i], .firm = true },
+				.fd = -1 };
+			rc = uni_proc_seize(w->p, t, &w->held[w->nr++]);
 			if (rc != 0)
 				return rc;
 			more = true;
@@ -87,15 +87,11 @@ static int stop_all(struct write *w)
 static bool may_write(const struct write *w)
 {
 	for (int i = 0; w->plan.pieces && i < w->nr; i++) {
-		const struct uni_thread_stop *stop = &w->thread[i].stop;
-		struct user_regs_struct held = { 0 };
 		struct uni_regs regs = { 0 };
 
-		if (!stop->held)
+		if (!w->thread[i].stop.held)
 			continue;
-		if (uni_thread_stop_regs(stop, &held, sizeof(held)) != (int)sizeof(held))
-			return false;
-		uni_proc_ptrace_to_regs(&held, &regs);
+		uni_proc_ptrace_to_regs(&w->held[i], &regs);
 		if (uni_patch_hit(&w->plan, &regs))
 			return false;
 	}
@@ -201,15 +197,13 @@ int uni_proc_write_text(struct uni_target *base, struct uni_patch_job *job)
 	struct uni_proc *p = (struct uni_proc *)base;
 	_cleanup_free_ struct write *w = calloc(1, sizeof(*w));
 	_cleanup_close_ int fd = -1;
-	char path[48];
 	int rc;
 
 	if (w == NULL)
 		return -UNI_ENOMEM;
 	if (uni_proc_program_changed(p))
 		return -UNI_EGONE;
-	(void)snprintf(path, sizeof(path), "/proc/%d/mem", p->pid);
-	fd = open(path, O_RDWR | O_CLOEXEC);
+	fd = uni_observer_open_writable(p->pid);
 	if (fd < 0)
 		return errno == ENOENT ? -UNI_EGONE : -UNI_EPERM;
 	w->p = p;
