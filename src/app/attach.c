@@ -22,6 +22,7 @@
 #include "app/symbols.h"
 #include "app/term.h"
 #include "app/way.h"
+#include "backend/shared.h"
 #include "sampling/check.h"
 
 #define SETTLED_IDLE 10 /* times settle_ns, of a VMM that may not work at all */
@@ -452,6 +453,7 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 void uni_guest_close(struct uni_guest *g)
 {
 	uni_target_detach(g->t);
+	uni_target_shared_destroy(g->shared);
 	uni_guest_drop_images(g);
 	uni_sites_destroy(g->sites);
 	uni_difference_deinit(&g->differ);
@@ -462,6 +464,7 @@ void uni_guest_close(struct uni_guest *g)
 	uni_symtab_destroy(g->kernel);
 	g->symtab = g->kernel = NULL;
 	g->t = NULL;
+	g->shared = NULL;
 	g->image = NULL;
 	g->hints = NULL;
 }

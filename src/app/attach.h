@@ -80,6 +80,7 @@ struct uni_guest {
 	struct uni_skid skid;			       /* of QEMU's TCG */
 	struct uni_unwinder unwinder;
 	char why[128]; /* it is not sampled in the best way that the target has, "" it is */
+	struct uni_target_shared *shared; /* owned; NULL: none, or somebody else's */
 };
 
 #define UNI_NO_PAUSE_OPTION(v)                                                                   \
@@ -147,6 +148,12 @@ int uni_guests_give_up_rights(const struct uni_guest_plan *plan, size_t nr, stru
 /* Both, for one guest. */
 int uni_guest_give_up_rights(
 	const struct uni_spec *spec, const struct uni_attach_args *args, struct uni_err *err);
+/*
+ * For the one guest of a command: finds it, gives up what is not needed for it, and opens it. Call
+ * it before there are threads. args->shared is left alone.
+ */
+int uni_guest_open_only(
+	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err);
 
 /*
  * Registers of these vCPUs for a look at memory. If memory can only be read, or registers be had,

@@ -207,7 +207,7 @@ int uni_syscalls_by_stops(const char *target, const struct uni_syscalls_args *ar
 		s->text_max = (size_t)uni_min(args->string_max, (uint64_t)TEXT_MAX);
 		uni_strbuf_init(&s->args);
 		attach.target = way;
-		rc = uni_guest_open(g, &attach, err);
+		rc = uni_guest_open_only(g, &attach, err);
 		if (rc == 0) {
 			rc = stop_at_calls(g, s, realtime_offset_ns_ret, err);
 			uni_guest_close(g);

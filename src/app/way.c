@@ -17,6 +17,8 @@
 #include "base/clock.h"
 #include "base/privilege.h"
 #include "app/options.h"
+#include "app/resolve.h"
+#include "backend/shared.h"
 
 int uni_guest_use_unwinder(
 	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
@@ -334,6 +336,30 @@ int uni_guest_give_up_rights(
 	int rc = uni_guest_plan_rights(spec, args, &plan, err);
 
 	return rc == 0 ? uni_guests_give_up_rights(&plan, 1, err) : rc;
+}
+
+int uni_guest_open_only(
+	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+{
+	_cleanup_free_ struct uni_spec *spec = calloc(1, sizeof(*spec));
+	struct uni_target_shared *shared = uni_target_shared_create();
+	struct uni_attach_args own = *args;
+	int rc = spec == NULL || shared == NULL
+			 ? uni_err_nomem(err)
+			 : uni_guest_await(args->target, args->wait_ns, spec, err);
+
+	own.shared = shared;
+	if (rc == 0)
+		rc = uni_guest_give_up_rights(spec, &own, err);
+	if (rc == 0) {
+		own.target = spec->text;
+		rc = uni_guest_open(g, &own, err);
+	}
+	if (rc == 0)
+		g->shared = shared;
+	else
+		uni_target_shared_destroy(shared);
+	return rc;
 }
 
 const char *uni_guest_image_stops(const struct uni_spec *spec)

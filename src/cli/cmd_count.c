@@ -320,7 +320,7 @@ static int run_count(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (rc == 0) {
 		x = calloc(1, sizeof(*x));
 		attach.target = target;
-		rc = x != NULL ? uni_guest_open(&x->g, &attach, err) : uni_err_nomem(err);
+		rc = x != NULL ? uni_guest_open_only(&x->g, &attach, err) : uni_err_nomem(err);
 	}
 	if (rc == 0) {
 		rc = count_functions(x, &args, err);

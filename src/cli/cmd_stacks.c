@@ -11,12 +11,10 @@
 #include "app/cmd.h"
 #include "app/exact.h"
 #include "app/images.h"
-#include "app/resolve.h"
 #include "app/symbols.h"
 #include "app/term.h"
 #include "app/threads.h"
 #include "app/unknown.h"
-#include "backend/shared.h"
 #include "obj/demangle.h"
 #include "obj/usym.h"
 #include "sampling/threads.h"
@@ -521,26 +519,9 @@ static int print_json(const struct shot *shot, struct uni_err *err)
 	return uni_sink_close(out, err);
 }
 
-/* The guest is found with all rights, and its image is read without them. */
-static int open_guest(struct uni_guest *g, struct uni_attach_args *args, struct uni_err *err)
-{
-	_cleanup_free_ struct uni_spec *spec = calloc(1, sizeof(*spec));
-	int rc;
-
-	args->shared = uni_target_shared_create();
-	rc = spec == NULL || args->shared == NULL ? uni_err_nomem(err)
-						  : uni_guest_await(args->target, 0, spec, err);
-	if (rc == 0)
-		rc = uni_guest_give_up_rights(spec, args, err);
-	if (rc != 0)
-		return rc;
-	args->target = spec->text;
-	return uni_guest_open(g, args, err);
-}
-
 static int run_stacks(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
-	struct uni_attach_args args = { .target = ctx->operands[0],
+	const struct uni_attach_args args = { .target = ctx->operands[0],
 		.image = uni_images_first(&o.images),
 		.qmp = o.qmp,
 		.no_image_ok = true,
@@ -556,9 +537,8 @@ static int run_stacks(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	int rc = uni_images_others(&o.images, &o.sysroot, err);
 
 	if (rc == 0)
-		rc = shot == NULL ? uni_err_nomem(err) : open_guest(&g, &args, err);
+		rc = shot == NULL ? uni_err_nomem(err) : uni_guest_open_only(&g, &args, err);
 	if (rc != 0) {
-		uni_target_shared_destroy(args.shared);
 		free(shot);
 		return uni_exit_of(rc);
 	}
@@ -578,7 +558,6 @@ static int run_stacks(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	uni_unknown_say(&unknown, &g);
 	shot_free(shot);
 	uni_guest_close(&g);
-	uni_target_shared_destroy(args.shared);
 	return uni_exit_of(rc);
 }
 

@@ -353,6 +353,18 @@ def traced(top, guest):
     assert guest.one in r.stdout, r
 
 
+def others(top, guest):
+    """Breakpoints and the older front ends, too."""
+    image = ["-e", guest.image]
+    for args, status in ((["count", "-d", "1", guest.target, guest.one, *image], 1),  # too often
+                         (["compat", "uniprof", "-F", "100", "-T", "1", "-E", guest.image, f"{top}/out", guest.target], 0),
+                         (["compat", "xenctx", *image, guest.target], 0)):
+        if guest.scheme == "gdb" or args[0] != "count":
+            reads_bare(f"{top}/log", args, status=status)
+    with open(f"{top}/out", encoding="utf-8") as f:
+        assert "burn" in f.read()
+
+
 def limited(top, guest):
     """Whoever still has rights while it reads has those only that looking at a guest takes, and makes only system calls for that."""
     trace = [*TRACE, "--filter", guest.functions]
@@ -538,9 +550,11 @@ for way in schemes:
             check("gdb: the guardian reads replies without rights", guardian, g)
             check("gdb: RAM is found without a search", finds_ram, g)
             check("gdb: serve answers requests without rights", server_rights, g)
+            check("gdb: count and the older front ends read the image without rights", others, g)
         else:
             check("proc: a recorder that stands still does not hold the guest", lets_go, g)
             check("proc: both sides of a pause have real-time priority", hurries, g)
+            check("proc: the older front ends read the image without rights", others, g)
             check("proc: a command beside the recording has the caller's rights", beside_a_command, g)
         check(f"{way}: the children end with it", end_together, g)
 check("replay: the file is read without rights", dead)

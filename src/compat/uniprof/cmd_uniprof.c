@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
 
+#include "base/confine.h"
 #include "app/cmd.h"
 #include "compat/names.h"
 #include "compat/uniprof/print.h"
@@ -135,10 +136,11 @@ static int run_uniprof(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
 			"usage: uniscope compat uniprof [OPTIONS] OUT TARGET (see --help)"));
 	rc = check_uniprof_options(err);
+	uni_confine_output(ctx->operands[0]);
 	if (rc == 0)
 		rc = uni_compat_target(ctx->operands[1], target, err);
 	if (rc == 0)
-		rc = uni_guest_open(&g, &args, err);
+		rc = uni_guest_open_only(&g, &args, err);
 	if (rc != 0)
 		return uni_exit_of(rc);
 	rc = trace_guest(&g, ctx->operands[0], err);

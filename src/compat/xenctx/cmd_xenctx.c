@@ -177,7 +177,7 @@ static int run_xenctx(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (rc == 0)
 		rc = uni_compat_target(ctx->operands[0], target, err);
 	if (rc == 0)
-		rc = uni_guest_open(&g, &args, err);
+		rc = uni_guest_open_only(&g, &args, err);
 	if (rc != 0)
 		return uni_exit_of(rc);
 	rc = show_context(&g, err);
