@@ -158,16 +158,38 @@ bool uni_child_ended(pid_t *pid, int *status_ret)
 	return true;
 }
 
-bool uni_child_ending(pid_t *pid, int *status_ret)
+void uni_child_tell(pid_t *pid, struct uni_child_fate *fate)
+{
+	if (*pid > 0 && uni_child_ended(pid, &fate->status))
+		fate->ended = true;
+}
+
+bool uni_child_has_ended(const struct uni_child_fate *fate, pid_t *pid, int *status_ret)
+{
+	if (fate == NULL)
+		return uni_child_ended(pid, status_ret);
+	if (*pid > 0 && !fate->ended)
+		return false;
+	*status_ret = *pid > 0 ? fate->status : 0;
+	*pid = 0;
+	return true;
+}
+
+bool uni_child_is_ending(const struct uni_child_fate *fate, pid_t *pid, int *status_ret)
 {
 	uint64_t until = uni_now_ns() + STOP_NS;
 
-	while (!uni_child_ended(pid, status_ret)) {
+	while (!uni_child_has_ended(fate, pid, status_ret)) {
 		if (!uni_process_is_ending(*pid) || uni_now_ns() > until)
 			return false;
 		sleep_a_bit();
 	}
 	return true;
+}
+
+bool uni_child_ending(pid_t *pid, int *status_ret)
+{
+	return uni_child_is_ending(NULL, pid, status_ret);
 }
 
 /* Ended threads that we traced, should any be left: uncollected they keep a VMM a zombie. */

@@ -35,6 +35,16 @@ int uni_child_start(
 bool uni_child_ended(pid_t *pid, int *status_ret);
 /* The same; if it is about to end, waits for that: a VM is gone before wait() returns. */
 bool uni_child_ending(pid_t *pid, int *status_ret);
+
+/* Told by the process that started a child to another one, which cannot wait for it. */
+struct uni_child_fate {
+	_Atomic bool ended;
+	int status; /* its wait status then */
+};
+void uni_child_tell(pid_t *pid, struct uni_child_fate *fate);
+/* As uni_child_ended() and uni_child_ending(), in either process. fate: NULL in the first one. */
+bool uni_child_has_ended(const struct uni_child_fate *fate, pid_t *pid, int *status_ret);
+bool uni_child_is_ending(const struct uni_child_fate *fate, pid_t *pid, int *status_ret);
 void uni_child_end(pid_t *pid, const char *what); /* at once; idempotent */
 
 /* The last line of the console, which has the reason for an early end; "nothing" if there is none.

@@ -22,7 +22,6 @@
 
 #define START_NS  (60 * UNI_NSEC_PER_SEC) /* a tenth of a second, where the host is not busy */
 #define ANSWER_MS 10000
-#define ENDING_NS (3 * UNI_NSEC_PER_SEC)
 
 static void sleep_for(uint64_t ns)
 {
@@ -399,27 +398,12 @@ int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *q, struct 
 
 bool uni_qemu_ended(struct uni_qemu *q, int *status_ret)
 {
-	if (q->fate == NULL)
-		return uni_child_ended(&q->pid, status_ret);
-	if (q->pid > 0 && !q->fate->ended)
-		return false;
-	*status_ret = q->pid > 0 ? q->fate->status : 0;
-	q->pid = 0;
-	return true;
+	return uni_child_has_ended(q->fate, &q->pid, status_ret);
 }
 
 bool uni_qemu_ending(struct uni_qemu *q, int *status_ret)
 {
-	uint64_t until = uni_now_ns() + ENDING_NS;
-
-	if (q->fate == NULL)
-		return uni_child_ending(&q->pid, status_ret);
-	while (!uni_qemu_ended(q, status_ret)) {
-		if (!uni_process_is_ending(q->pid) || uni_now_ns() > until)
-			return false;
-		sleep_for(10 * UNI_NSEC_PER_MSEC);
-	}
-	return true;
+	return uni_child_is_ending(q->fate, &q->pid, status_ret);
 }
 
 void uni_qemu_stop(struct uni_qemu *q)

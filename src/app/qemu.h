@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "app/child.h"
 #include "app/scratch.h"
 #include "base/err.h"
 #include "base/strbuf.h"
@@ -30,12 +31,6 @@ struct uni_qemu_args {
 
 struct uni_qemu_kind;
 
-/* Told by the process that started it to another one, which cannot wait for it. */
-struct uni_qemu_fate {
-	_Atomic bool ended;
-	int status; /* its wait status then */
-};
-
 struct uni_qemu {
 	pid_t pid;
 	char dir[64];		 /* private folder with the sockets of gdb stub and monitor */
@@ -46,7 +41,7 @@ struct uni_qemu {
 	const char *accel_why;
 	const char *machine;
 	struct uni_qmp *qmp;
-	const struct uni_qemu_fate *fate; /* borrowed; NULL: this process started it */
+	const struct uni_child_fate *fate; /* borrowed; NULL: this process started it */
 };
 
 /* On success the guest waits for uni_qmp_cont(). */

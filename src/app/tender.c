@@ -9,8 +9,10 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/confine.h"
 #include "base/privilege.h"
 #include "base/text.h"
+#include "app/apart.h"
 #include "app/child.h"
 #include "app/qemu.h"
 #include "app/quality.h"
@@ -26,6 +28,9 @@ struct tender {
 	uint64_t begin_ns, end_ns; /* end_ns: how long it ran */
 	bool ended;
 	int status; /* its wait status, when it has ended */
+	/* For a process of its own that records; NULL: there is none. */
+	struct uni_child_fate *shared, *fate; /* fate: in that process */
+	const struct uni_tender_args *args;
 };
 
 const char *uni_tender_of(uint32_t binding)
@@ -96,7 +101,7 @@ static bool has_ended(void *ctx)
 {
 	struct tender *t = ctx;
 
-	if (!t->ended && uni_child_ended(&t->pid, &t->status)) {
+	if (!t->ended && uni_child_has_ended(t->fate, &t->pid, &t->status)) {
 		t->ended = true;
 		t->end_ns = uni_now_ns() - t->begin_ns;
 	}
@@ -132,8 +137,10 @@ static int judge_end(void *ctx, const struct uni_record_stats *st, struct uni_er
 	return uni_err_set(err, UNI_EGONE, "%s, before it could be recorded", line);
 }
 
-static int record_tender(const struct uni_tender_args *args, struct tender *t, struct uni_err *err)
+static int record_tender(void *ctx, struct uni_err *err)
 {
+	struct tender *t = ctx;
+	const struct uni_tender_args *args = t->args;
 	struct uni_attach_args attach = args->attach;
 	struct uni_guest g, *const one[] = { &g };
 	char target[64], line[512];
@@ -146,15 +153,18 @@ static int record_tender(const struct uni_tender_args *args, struct tender *t, s
 	attach.ended_ctx = args->rec->ctx = t;
 	args->rec->ended = has_ended_meanwhile;
 	args->rec->judge = judge_end;
+	uni_confine_output(args->rec->output);
+	uni_confine_output(args->rec->save_replay);
 	rc = uni_privilege_limit(err); /* the tender runs */
 	if (rc == 0)
-		rc = uni_guest_open(&g, &attach, err);
+		rc = uni_guest_open_only(&g, &attach, err);
 	if (rc == 0) {
 		rc = uni_record_guests(one, 1, args->rec, NULL, err);
 		uni_guest_close(&g);
 	}
 	/* How it ended says more than what was noticed of it. */
-	if (!has_ended(t) && !(rc != 0 && uni_child_ending(&t->pid, &t->status) && has_ended(t)))
+	if (!has_ended(t) &&
+		!(rc != 0 && uni_child_is_ending(t->fate, &t->pid, &t->status) && has_ended(t)))
 		return rc;
 	tell_end(t, line, sizeof(line));
 	if (rc == 0 && !args->rec->quiet)
@@ -165,10 +175,46 @@ static int record_tender(const struct uni_tender_args *args, struct tender *t, s
 	return uni_err_set(err, UNI_EGONE, "%s, before it could be recorded", line);
 }
 
+static int record_in_child(void *ctx, struct uni_err *err)
+{
+	struct tender *t = ctx;
+
+	t->fate = t->shared;
+	return record_tender(t, err);
+}
+
+static void look_after_tender(void *ctx)
+{
+	struct tender *t = ctx;
+
+	uni_child_tell(&t->pid, t->shared);
+}
+
+/* With rights to lose, a process of its own records. This one can still end the tender. */
+static int record_tender_apart(struct tender *t, struct uni_err *err)
+{
+	int rc;
+
+	if (!uni_privilege_has())
+		return record_tender(t, err);
+	t->shared = uni_apart_share(sizeof(*t->shared));
+	if (t->shared == NULL)
+		return uni_err_nomem(err);
+	rc = uni_apart_run(&(struct uni_apart){ .work = record_in_child,
+				   .idle = look_after_tender,
+				   .ctx = t,
+				   .what = "record the guest" },
+		err);
+	uni_apart_unshare(t->shared, sizeof(*t->shared));
+	return rc;
+}
+
 static int start_and_record(
 	const struct uni_tender_args *args, struct uni_child_args *command, struct uni_err *err)
 {
-	struct tender t = { .name = uni_tender_of(args->notes->binding), .console = args->console };
+	struct tender t = {
+		.name = uni_tender_of(args->notes->binding), .console = args->console, .args = args
+	};
 	_cleanup_close_ int console = -1;
 	struct uni_signals signals;
 	int rc = uni_child_console(args->console, &console, err);
@@ -185,7 +231,7 @@ static int start_and_record(
 		uni_note("started %s with %s, pid %d, console in %s", args->image, t.name,
 			(int)t.pid, args->console);
 	if (rc == 0)
-		rc = record_tender(args, &t, err);
+		rc = record_tender_apart(&t, err);
 	uni_child_end(&t.pid, t.name);
 	uni_signals_end(&signals);
 	return rc;

@@ -54,7 +54,7 @@ struct attempt {
 
 /* All that this process has to know. It may be anything. */
 struct outcome {
-	struct uni_qemu_fate fate; /* this one is told */
+	struct uni_child_fate fate; /* this one is told */
 	enum uni_boot_end end;
 	unsigned nr_astray;
 	bool ran, watched;
@@ -271,8 +271,7 @@ static void look_after_qemu(void *ctx)
 {
 	struct attempt *a = ctx;
 
-	if (a->q.pid > 0 && uni_child_ended(&a->q.pid, &a->seen->fate.status))
-		a->seen->fate.ended = true;
+	uni_child_tell(&a->q.pid, &a->seen->fate);
 }
 
 /* With rights to lose, a process of its own boots and records. This one can still try again. */

@@ -73,6 +73,16 @@ recorded() {
 	return 1
 }
 
+# Root's process that reads the image and the guest has no rights.
+bare() { # PID
+	[ "$(id -u)" -eq 0 ] || return 0
+	for child in $(cat "/proc/$1/task/$1/children"); do
+		[ "$(cat "/proc/$child/comm")" = uniscope ] || continue
+		grep -q '^CapPrm:[[:space:]]*0*$' "/proc/$child/status" && grep -q '^Seccomp:[[:space:]]*2' "/proc/$child/status" && return
+	done
+	return 1
+}
+
 # With --duration 0 it lasts until it is killed, and the tender with it.
 killed() {
 	PATH=$T/bin:$PATH "$U" run -q -d 0 -o killed app.spt --append loop=1 &
@@ -81,10 +91,12 @@ killed() {
 		[ -s killed/guest-0/metadata ] && break
 		sleep 0.1
 	done
+	bare $run
+	bare=$?
 	runs "$T/bin/solo5-spt" && kill -9 $run
 	wait $run 2>/dev/null
 	for _ in $(seq 600); do
-		runs "$T/bin/solo5-spt" || return 0
+		runs "$T/bin/solo5-spt" || return $bare
 		sleep 0.1
 	done
 	return 1
@@ -132,7 +144,7 @@ by_pid() {
 gone() { "$U" record 99999999 -d 1 2>&1 | grep 'there is no process 99999999'; }
 
 check 'spt: the tender runs, is recorded, and ends' recorded
-check 'spt: uniscope is killed, and the tender with it' killed
+check 'spt: whoever reads has no rights. uniscope is killed, and the tender with it' killed
 if [ -e /dev/kvm ]; then
 	check 'hvt: its words and its end are told' ended
 	check 'devices that are given go to the tender' given
