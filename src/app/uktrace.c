@@ -50,7 +50,9 @@ int uni_uktrace_fetch(const char *target, const struct uni_uktrace_args *args,
 
 	if (args->wait < 0 || args->wait > 1e7)
 		return uni_err_set(err, UNI_EUSAGE, "--wait must be between 0 and 10000000 s");
-	rc = uni_guest_open(&g, &attach, err);
+	/* It was given up, or not, with what is shared. */
+	rc = args->shared != NULL ? uni_guest_open(&g, &attach, err)
+				  : uni_guest_open_only(&g, &attach, err);
 	if (rc != 0)
 		return rc;
 	rc = fetch_from(&g, ret, err);
