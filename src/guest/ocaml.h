@@ -46,7 +46,7 @@ static inline bool uni_ocaml_is_number(uint64_t v)
 
 /* Could it be the address of a block in the heap? The image's own blocks do not count. */
 bool uni_ocaml_may_be_block(const struct uni_ocaml *o, uint64_t v);
-/* Where the collector has moved that block to; v: it has not. */
+/* The new place of a block that the collector has moved; v: it has not moved. */
 uint64_t uni_ocaml_moved(struct uni_look *look, uint64_t v);
 /* The following read a block where it is now. */
 /* False: not readable, or no block. Within a closure's block, it is the rest from v on. */
