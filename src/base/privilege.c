@@ -236,10 +236,14 @@ int uni_privilege_keep_connecting(struct uni_err *err)
 static int limit_rights(uint64_t keep, bool inherited, struct uni_err *err)
 {
 	static bool limited;
+	uint64_t permitted, effective;
 	int rc;
 
 	if (dropped || !uni_privilege_has())
 		return 0;
+	/* Without this right, a VMM that has more rights than we could not be looked into. */
+	if (!uni_caps_get(&permitted, &effective) || (permitted & BIT(CAP_SYS_PTRACE)) == 0)
+		keep = ~0ull;
 	rc = uni_caps_keep(keep, inherited, err);
 	if (rc == 0 && !limited)
 		rc = uni_confine_command(err);
