@@ -32,8 +32,9 @@
 #define RING_PAGES_MAX 1024u
 #define RING_NS	       (1000 * UNI_NSEC_PER_MSEC) /* how late a reader may be */
 #define LOOK_NS	       (100 * UNI_NSEC_PER_MSEC)
-#define NOTABLE	       100		      /* one part of so many */
-#define FIRST_NS       (2 * UNI_NSEC_PER_SEC) /* to wait for a thread's first known caller */
+#define COUNTS_NS      (200 * UNI_NSEC_PER_MSEC) /* between looks at all CPU times */
+#define NOTABLE	       100			 /* one part of so many */
+#define FIRST_NS       (2 * UNI_NSEC_PER_SEC)	 /* to wait for a first known caller */
 
 static int open_event(int tid, double frequency, bool kernel)
 {
@@ -337,14 +338,16 @@ static void read_thread(struct uni_proc *p, uint32_t vcpu, const struct uni_stre
 {
 	struct uni_proc_thread *t = &p->thread[vcpu];
 	uint64_t run_ns = 0, wait_ns, now_ns = uni_now_ns(), nr;
-	bool known = !p->kernel && t->begin_ns != 0 &&
+	bool known = p->counts && !p->kernel && t->begin_ns != 0 &&
 		     uni_vmm_thread_times(p->pid, t->stop.tid, &run_ns, &wait_ns);
 
-	if (t->ring == NULL && t->begin_ns != 0) {
+	if (t->ring == NULL && t->begin_ns != 0 && p->counts) {
 		count_lost(p, t);
 		return;
 	}
 	drain_perf_ring(p, vcpu, sink); /* with all samples until run_ns */
+	if (!p->counts)
+		return;
 	nr = known ? kernel_periods(p, t, run_ns) : t->waits;
 	t->waits = 0;
 	if (sink->raw == NULL || p->executed || nr == 0)
@@ -358,9 +361,13 @@ static void read_thread(struct uni_proc *p, uint32_t vcpu, const struct uni_stre
 int uni_proc_stream_read(struct uni_target *base, const struct uni_stream_sink *sink)
 {
 	struct uni_proc *p = (struct uni_proc *)base;
+	uint64_t now_ns = uni_now_ns();
 	int tid;
 
-	add_new_threads(p, uni_now_ns());
+	add_new_threads(p, now_ns);
+	p->counts = p->ending || now_ns >= p->next_counts_ns;
+	if (p->counts)
+		p->next_counts_ns = now_ns + COUNTS_NS;
 	for (int i = 0; i < p->nr_sampled; i++)
 		read_thread(p, (uint32_t)i, sink);
 	uni_proc_callers_tell(p, sink);

@@ -49,7 +49,9 @@ struct uni_proc {
 	bool ending;
 	struct uni_proc_callers *callers;
 	double frequency;
-	size_t ring_bytes;     /* of each thread, at most */
+	size_t ring_bytes; /* of each thread, at most */
+	uint64_t next_counts_ns;
+	bool counts;	       /* this read of the stream looks at CPU times */
 	uint64_t next_look_ns; /* for new threads */
 	uint64_t samples, lost, failed, begin_ns;
 	uint8_t *record; /* UNI_PROC_RECORD_MAX bytes: room for one whole record */
