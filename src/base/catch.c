@@ -25,7 +25,9 @@
 #define LEAST_NS 50000u
 #define MORE_NS	 400000u
 #define NEAR_NS	 500000u
-#define SOON_NS	 1000u
+#define SOON_NS	 30000u
+#define NOW_NS	 1000u
+#define NAP_NS	 100000u
 #define DOUBT_NS 20000u /* between the last look at the clock, and the switch to the thread */
 #define PAGE	 4096u
 
@@ -242,12 +244,12 @@ static uint64_t waited_ns(void)
  * is not by chance: some system calls ask the scheduler. How long a switch takes depends on the
  * host, and the fastest one tells.
  */
-static bool is_at_once(uint64_t wait_ns)
+static bool is_at_once(uint64_t wait_ns, uint64_t slack_ns)
 {
 	static _Thread_local uint64_t least_ns = UINT64_MAX / 4;
 
 	least_ns = wait_ns < least_ns ? wait_ns : least_ns;
-	return wait_ns <= 2 * least_ns + SOON_NS;
+	return wait_ns <= 2 * least_ns + slack_ns;
 }
 
 /* It left this CPU because we came, or by itself in the moment before. */
@@ -269,7 +271,7 @@ static int catch_there(int pid, struct uni_thread_stop *s, int cpu, struct uni_c
 	now_ns = uni_now_ns();
 	wait_ns = waited_ns() - before_ns;
 	seen = look_back(at_ns);
-	if (!was_there(&seen, cpu, at_ns) || !is_at_once(wait_ns))
+	if (!was_there(&seen, cpu, at_ns) || !is_at_once(wait_ns, SOON_NS))
 		return 0;
 	if (seen.preempted)
 		return stop_it(s, at_ns, ret);
@@ -342,8 +344,8 @@ static char where_is(int pid, int tid, int *cpu_ret)
 	return at != NULL ? end[2] : '\0';
 }
 
-/* When it was counted last, on the clock of its CPU: as long as it runs no more, when it stopped
- * to. 0: the kernel does not say. */
+/* When the kernel updated its CPU time last, on the clock of its CPU. It has not run since, if it
+ * does not run now. 0: the kernel does not say. */
 static uint64_t counted_ns(int pid, int tid)
 {
 	static const char key[] = "se.exec_start";
@@ -379,7 +381,7 @@ static bool was_leaving(int pid, int tid, uint64_t at_ns, uint64_t now_ns)
 static int stop_waiting(
 	int pid, struct uni_thread_stop *s, uint64_t at_ns, uint64_t lost, struct uni_there *ret)
 {
-	uint64_t before_ns = has_waited_ns(pid, s->tid), leave_ns, waited_ns;
+	uint64_t before_ns = has_waited_ns(pid, s->tid), leave_ns, wait_ns;
 	int rc;
 
 	ret->what = UNI_THERE_WAITED;
@@ -390,8 +392,8 @@ static int stop_waiting(
 	ret->stop_ns = uni_now_ns();
 	if (rc != 0 || uni_thread_stop_regs(s, &ret->regs, sizeof(ret->regs)) != sizeof(ret->regs))
 		return -1;
-	waited_ns = has_waited_ns(pid, s->tid) - before_ns;
-	if (has_lost(pid, s->tid) != lost && leave_ns - waited_ns + DOUBT_NS >= at_ns)
+	wait_ns = has_waited_ns(pid, s->tid) - before_ns;
+	if (has_lost(pid, s->tid) != lost && leave_ns - wait_ns + DOUBT_NS >= at_ns)
 		ret->what = UNI_THERE_RAN;
 	/* It would have waited for others anyway, but not for us. */
 	if (ret->what == UNI_THERE_RAN)
@@ -411,7 +413,7 @@ static int stop_on_cpu(
 	(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 	now_ns = uni_now_ns();
 	state = where_is(pid, s->tid, &now);
-	at_once = is_at_once(waited_ns() - before_ns);
+	at_once = is_at_once(waited_ns() - before_ns, NOW_NS);
 	if (state == 'S' || state == 'D')
 		ret->what = now == cpu && at_once && was_leaving(pid, s->tid, at_ns, now_ns)
 				    ? UNI_THERE_LEFT
@@ -426,17 +428,16 @@ static int stop_on_cpu(
 	return rc;
 }
 
-int uni_catch_there(
-	int pid, struct uni_thread_stop *s, int cpu, uint64_t nap_ns, struct uni_there *ret)
+int uni_catch_there(int pid, struct uni_thread_stop *s, int cpu, struct uni_there *ret)
 {
-	uint64_t at_ns = uni_now_ns() + nap_ns;
+	uint64_t at_ns = uni_now_ns() + NAP_NS;
 	cpu_set_t all;
 	int rc, e;
 
 	*ret = (struct uni_there){ .what = UNI_THERE_AWAY };
 	if (sched_getaffinity(0, sizeof(all), &all) != 0 || !go_there(cpu))
 		return 0;
-	at_ns += at_ns * 0x9e3779b97f4a7c15u % nap_ns;
+	at_ns += at_ns * 0x9e3779b97f4a7c15u % NAP_NS;
 	rc = stop_on_cpu(pid, s, cpu, at_ns, ret);
 	e = errno;
 	(void)sched_setaffinity(0, sizeof(all), &all);

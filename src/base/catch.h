@@ -59,10 +59,9 @@ struct uni_there {
 
 /*
  * The same by the kernel's counts of the thread's times alone, without its records; and the thread
- * stays stopped: s->held. Sleeps for nap_ns and for up to as long again. Returns 0, or -1 and errno
+ * stays stopped: s->held. Sleeps for 0.1 to 0.2 ms. Returns 0, or -1 and errno
  * as uni_thread_stop_begin().
  */
-int uni_catch_there(
-	int pid, struct uni_thread_stop *s, int cpu, uint64_t nap_ns, struct uni_there *ret);
+int uni_catch_there(int pid, struct uni_thread_stop *s, int cpu, struct uni_there *ret);
 
 #endif

@@ -207,7 +207,7 @@ static int stop_there(const struct uni_observe_request *q, struct uni_observe_re
 	if (s == NULL || s->held || s->pending || !is_thread(observed, q->tid))
 		return -1;
 	s->tid = q->tid;
-	rc = uni_catch_there(observed, s, q->flags, q->nap_ns, &there);
+	rc = uni_catch_there(observed, s, q->flags, &there);
 	e = errno;
 	if (!s->held && !s->pending)
 		s->tid = 0;

@@ -311,17 +311,14 @@ int uni_observer_catch(int pid, struct uni_thread_stop *s, int cpu, struct uni_c
 	return rc;
 }
 
-int uni_observer_stop_there(
-	int pid, struct uni_thread_stop *s, int cpu, uint32_t nap_ns, struct uni_there *ret)
+int uni_observer_stop_there(int pid, struct uni_thread_stop *s, int cpu, struct uni_there *ret)
 {
-	struct uni_observe_request q = {
-		.op = UNI_OBSERVE_THERE, .tid = s->tid, .flags = cpu, .nap_ns = nap_ns
-	};
+	struct uni_observe_request q = { .op = UNI_OBSERVE_THERE, .tid = s->tid, .flags = cpu };
 	struct uni_observe_reply reply = { 0 };
 	int rc;
 
 	if (nr_observers == 0)
-		return uni_catch_there(pid, s, cpu, nap_ns, ret);
+		return uni_catch_there(pid, s, cpu, ret);
 	rc = ask_child(observer_of_thread(s->tid), &q, "", &reply);
 	memcpy(ret, reply.text, sizeof(*ret));
 	s->held = rc == 0 && ret->what <= UNI_THERE_WAITED;

@@ -66,8 +66,7 @@ void uni_observer_let_go(struct uni_thread_stop *s);
 /* uni_catch_thread() (base/catch.h). Also without an observer. */
 int uni_observer_catch(int pid, struct uni_thread_stop *s, int cpu, struct uni_catch *ret);
 /* uni_catch_there(). Also without an observer. */
-int uni_observer_stop_there(
-	int pid, struct uni_thread_stop *s, int cpu, uint32_t nap_ns, struct uni_there *ret);
+int uni_observer_stop_there(int pid, struct uni_thread_stop *s, int cpu, struct uni_there *ret);
 
 /* Real-time priority for the calling thread and the observer, or no longer; false: not permitted.
  */

@@ -85,14 +85,13 @@ enum uni_observe_op {
 	UNI_OBSERVE_STOP, /* flags: 1, until it is let go */
 	UNI_OBSERVE_LET_GO,
 	UNI_OBSERVE_CATCH,    /* flags: a CPU; base/catch.h; the text is a struct uni_catch */
-	UNI_OBSERVE_THERE,    /* flags, nap_ns; base/catch.h; the text is a struct uni_there */
+	UNI_OBSERVE_THERE,    /* flags: a CPU; base/catch.h; the text is a struct uni_there */
 	UNI_OBSERVE_PRIORITY, /* flags: 1, as base/hurry.h; 0, as usual */
 };
 
 struct uni_observe_request {
 	uint32_t op;
 	int32_t flags, tid;
-	uint32_t nap_ns, reserved;
 	struct uni_observer_map map;
 	struct perf_event_attr attr;
 	char path[PATH_MAX];

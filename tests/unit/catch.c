@@ -18,7 +18,6 @@
 #include "base/catch.h"
 #include "base/stop.h"
 
-#define NAP_NS	  100000u
 #define TRIES_MAX 2000u /* a busy host has little time for a child */
 
 /* All of one loop: its addresses are those of the two labels. */
@@ -70,13 +69,13 @@ static int first_cpu(void)
 }
 
 /* The next result that is known. A stopped thread goes on. */
-static struct uni_there look(pid_t child, int cpu)
+static struct uni_there look_at(pid_t child, int cpu)
 {
 	struct uni_thread_stop s = { .tid = child };
 	struct uni_there r = { .what = UNI_THERE_AWAY };
 
 	for (unsigned i = 0; i < TRIES_MAX && r.what == UNI_THERE_AWAY; i++) {
-		int rc = uni_catch_there(child, &s, cpu, NAP_NS, &r);
+		int rc = uni_catch_there(child, &s, cpu, &r);
 
 		assert_int_equal(s.held, rc == 0 && r.what <= UNI_THERE_WAITED);
 		if (rc != 0)
@@ -92,7 +91,7 @@ static unsigned stops_between(pid_t child, int cpu, const char *begin, const cha
 	unsigned ran = 0, calls = 0;
 
 	for (unsigned i = 0; i < TRIES_MAX && ran < 20; i++) {
-		struct uni_there r = look(child, cpu);
+		struct uni_there r = look_at(child, cpu);
 
 		assert_true(r.what <= UNI_THERE_WAITED);
 		assert_in_range(r.regs.rip, (uintptr_t)begin, (uintptr_t)end - 1);
@@ -111,7 +110,7 @@ static void own_code(void **state)
 	pid_t child = begin_child(cpu, 0, catch_spin_begin);
 
 	(void)state;
-	while (look(child, cpu).regs.rip - (uintptr_t)catch_spin_begin > 8) /* it begins */
+	while (look_at(child, cpu).regs.rip - (uintptr_t)catch_spin_begin > 8) /* it begins */
 		;
 	assert_int_equal(stops_between(child, cpu, catch_spin_begin, catch_spin_end), 0);
 	end_child(child);
@@ -123,7 +122,7 @@ static void calls(void **state)
 	pid_t child = begin_child(cpu, 0, catch_ask_begin);
 
 	(void)state;
-	while (look(child, cpu).regs.rip - (uintptr_t)catch_ask_begin > 8)
+	while (look_at(child, cpu).regs.rip - (uintptr_t)catch_ask_begin > 8)
 		;
 	assert_true(stops_between(child, cpu, catch_ask_begin, catch_ask_end) > 0);
 	end_child(child);
@@ -135,10 +134,10 @@ static void sleeper_is_left_alone(void **state)
 	pid_t child = begin_child(cpu, 0, NULL);
 
 	(void)state;
-	while (look(child, cpu).what != UNI_THERE_ASLEEP) /* it begins */
+	while (look_at(child, cpu).what != UNI_THERE_ASLEEP) /* it begins */
 		;
 	for (int i = 0; i < 10; i++)
-		assert_int_equal(look(child, cpu).what, UNI_THERE_ASLEEP);
+		assert_int_equal(look_at(child, cpu).what, UNI_THERE_ASLEEP);
 	end_child(child);
 }
 
@@ -151,7 +150,7 @@ static void one_that_waits(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < TRIES_MAX && waited < 3; i++)
-		waited += look(child, cpu).what == UNI_THERE_WAITED;
+		waited += look_at(child, cpu).what == UNI_THERE_WAITED;
 	assert_int_equal(waited, 3);
 	end_child(child);
 	end_child(first);
@@ -167,7 +166,7 @@ static void stopped_one_is_away(void **state)
 	(void)state;
 	assert_int_equal(kill(child, SIGSTOP), 0);
 	assert_int_equal(waitpid(child, NULL, WUNTRACED), child);
-	assert_int_equal(uni_catch_there(child, &s, cpu, NAP_NS, &r), 0);
+	assert_int_equal(uni_catch_there(child, &s, cpu, &r), 0);
 	assert_int_equal(r.what, UNI_THERE_AWAY);
 	assert_false(s.held);
 	end_child(child);

@@ -93,7 +93,7 @@ static struct uni_trace_plan make_plan(size_t nr_code)
 		.keys = { keys, KEYS, KEYS } };
 }
 
-static struct uni_trace_stops run(uint32_t most, size_t nr_code, bool on, int wanted)
+static struct uni_trace_stops write_plan(uint32_t most, size_t nr_code, bool on, int wanted)
 {
 	const struct uni_trace_plan plan = make_plan(nr_code);
 	struct uni_target t = { .ops = &ops };
@@ -107,7 +107,7 @@ static struct uni_trace_stops run(uint32_t most, size_t nr_code, bool on, int wa
 
 static void words_come_when_the_code_is_whole(void **state)
 {
-	struct uni_trace_stops s = run(MOST, CODE, true, 0);
+	struct uni_trace_stops s = write_plan(MOST, CODE, true, 0);
 
 	assert_int_equal(seen.half, 0);
 	assert_int_equal(nr_written(), CODE);
@@ -120,7 +120,7 @@ static void words_come_when_the_code_is_whole(void **state)
 /* Off: first of all nothing is recorded any more. */
 static void words_go_before_the_code(void **state)
 {
-	struct uni_trace_stops s = run(MOST, CODE, false, 0);
+	struct uni_trace_stops s = write_plan(MOST, CODE, false, 0);
 
 	assert_int_equal(seen.half, s.nr - 1);
 	assert_int_equal(nr_written(), CODE);
@@ -129,11 +129,11 @@ static void words_go_before_the_code(void **state)
 
 static void few_places_are_one_stop(void **state)
 {
-	assert_int_equal(run(MOST, MOST, true, 0).nr, 1);
-	assert_int_equal(run(MOST, MOST + 1, true, 0).nr, 2);
-	assert_int_equal(run(MOST, 0, true, 0).nr, 1);
+	assert_int_equal(write_plan(MOST, MOST, true, 0).nr, 1);
+	assert_int_equal(write_plan(MOST, MOST + 1, true, 0).nr, 2);
+	assert_int_equal(write_plan(MOST, 0, true, 0).nr, 1);
 	assert_true(seen.key);
-	assert_int_equal(run(0, CODE, true, 0).nr, 1);
+	assert_int_equal(write_plan(0, CODE, true, 0).nr, 1);
 	assert_int_equal(nr_written(), CODE);
 }
 

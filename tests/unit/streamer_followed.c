@@ -133,23 +133,15 @@ static void keep(void *ctx, const struct uni_sample *s)
 	memcpy(f->pc, s->pc, s->nr * sizeof(s->pc[0]));
 }
 
-/* Follows a chain of three with the leaf at that byte of the function. */
-static struct followed follow(uint64_t at, uint64_t top, uint64_t second, uint64_t fp)
+/* A sample that was stopped there. Nothing else of the guest is read: a line is too slow for that.
+ */
+static struct followed follow_sample(struct uni_stream_raw *raw, uint64_t pc, uint64_t fp)
 {
 	const struct uni_gmem_region all = { .start = 4096, .size = 1u << 20 };
 	const struct uni_unwind_hints hints = {
 		.text_start = CODE, .text_size = 0x100, .cfi = &cfi_table
 	};
-	const uint64_t pc[] = { CODE + at, 0x1111, 0x2222 }, stack[] = { top, second };
-	struct uni_stream_raw raw = { .t_ns = uni_now_ns(),
-		.weight = 1,
-		.stack = (const uint8_t *)stack,
-		.stack_size = sizeof(stack),
-		.alone = true,
-		.pc = pc,
-		.nr = 3,
-		.stop = UNI_STOP_ROOT };
-	struct fake f = { .t = { .ops = &fake_ops, .arch = &uni_arch_x86_64 }, .raw = &raw };
+	struct fake f = { .t = { .ops = &fake_ops, .arch = &uni_arch_x86_64 }, .raw = raw };
 	struct followed ret = { 0 };
 	struct uni_unwinder u;
 	struct uni_sampler_job job = { .t = &f.t,
@@ -160,20 +152,35 @@ static struct followed follow(uint64_t at, uint64_t top, uint64_t second, uint64
 			.on_sample = keep,
 			.ctx = &ret } };
 
-	raw.regs = (struct uni_regs){ .state = UNI_VCPU_RUNNING,
-		.pc = pc[0],
-		.sp = STACK,
-		.pc_valid = true,
-		.sp_valid = true };
-	uni_regs_set(&raw.regs, UNI_X86_RBP, fp);
-	uni_regs_set(&raw.regs, UNI_X86_RSP, STACK);
+	raw->regs = (struct uni_regs){
+		.state = UNI_VCPU_RUNNING, .pc = pc, .sp = STACK, .pc_valid = true, .sp_valid = true
+	};
+	uni_regs_set(&raw->regs, UNI_X86_RBP, fp);
+	uni_regs_set(&raw->regs, UNI_X86_RSP, STACK);
 	assert_int_equal(
 		uni_gmem_create(&memory_ops, &f, UNI_GMEM_VIRTUAL, &all, 1, &f.m, NULL), 0);
 	uni_unwinder_init(&u, &uni_arch_x86_64, &hints);
 	uni_sampler_run_all(&job, 1);
 	uni_gmem_destroy(f.m);
 	assert_int_equal(job.rc, 0);
-	assert_int_equal(f.reads, 0); /* a line is too slow for that */
+	assert_int_equal(f.reads, 0);
+	return ret;
+}
+
+/* Follows a chain of three with the leaf at that byte of the function. */
+static struct followed follow(uint64_t at, uint64_t top, uint64_t second, uint64_t fp)
+{
+	const uint64_t pc[] = { CODE + at, 0x1111, 0x2222 }, stack[] = { top, second };
+	struct uni_stream_raw raw = { .t_ns = uni_now_ns(),
+		.weight = 1,
+		.stack = (const uint8_t *)stack,
+		.stack_size = sizeof(stack),
+		.alone = true,
+		.pc = pc,
+		.nr = 3,
+		.stop = UNI_STOP_ROOT };
+	struct followed ret = follow_sample(&raw, pc[0], fp);
+
 	assert_int_equal(ret.pc[0], CODE + at);
 	assert_int_equal(ret.stop, UNI_STOP_ROOT);
 	return ret;
@@ -266,10 +273,6 @@ static void threads_are_told_apart(void **state)
 /* The chain goes on where the frame pointer leads, on another stack, which was copied, too. */
 static void a_chain_goes_on_in_the_other_copy(void **state)
 {
-	const struct uni_gmem_region all = { .start = 4096, .size = 1u << 20 };
-	const struct uni_unwind_hints hints = {
-		.text_start = CODE, .text_size = 0x100, .cfi = &cfi_table
-	};
 	const uint64_t stack[] = { 1, 2 }, other[] = { 7, 0, CODE + 5, 9 };
 	struct uni_stream_raw raw = { .t_ns = uni_now_ns(),
 		.weight = 1,
@@ -279,31 +282,8 @@ static void a_chain_goes_on_in_the_other_copy(void **state)
 		.other_size = sizeof(other),
 		.other_sp = OTHER,
 		.alone = true };
-	struct fake f = { .t = { .ops = &fake_ops, .arch = &uni_arch_x86_64 }, .raw = &raw };
-	struct followed got = { 0 };
-	struct uni_unwinder u;
-	struct uni_sampler_job job = { .t = &f.t,
-		.cfg = { .frequency = 500,
-			.duration_ns = 5 * UNI_NSEC_PER_MSEC,
-			.max_duty = 0.1,
-			.unwinder = &u,
-			.on_sample = keep,
-			.ctx = &got } };
+	struct followed got = follow_sample(&raw, CODE + 8, OTHER + 8);
 
-	raw.regs = (struct uni_regs){ .state = UNI_VCPU_RUNNING,
-		.pc = CODE + 8,
-		.sp = STACK,
-		.pc_valid = true,
-		.sp_valid = true };
-	uni_regs_set(&raw.regs, UNI_X86_RBP, OTHER + 8);
-	uni_regs_set(&raw.regs, UNI_X86_RSP, STACK);
-	assert_int_equal(
-		uni_gmem_create(&memory_ops, &f, UNI_GMEM_VIRTUAL, &all, 1, &f.m, NULL), 0);
-	uni_unwinder_init(&u, &uni_arch_x86_64, &hints);
-	uni_sampler_run_all(&job, 1);
-	uni_gmem_destroy(f.m);
-	assert_int_equal(job.rc, 0);
-	assert_int_equal(f.reads, 0);
 	assert_true(got.nr >= 2);
 	assert_int_equal(got.pc[1], CODE + 5);
 }

@@ -7,44 +7,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../support/xen.h"
+#include "../support/xen_domain.h"
 #include "backend/guard.h"
 #include "backend/xen/uuid.h"
 #include "backend/xen/xen.h"
 
 #define VCPUS(bits) (&(struct uni_vcpuset){ { bits } })
-
-static char dir[32];
-
-static int set_up(void **state)
-{
-	hv_create();
-	hv->hvm = true;
-	for (unsigned v = 0; v < HV_VCPUS; v++)
-		hv_ctx_put(v, 512, 1u << 5); /* online */
-	(void)snprintf(dir, sizeof(dir), "/tmp/xen-XXXXXX");
-	return mkdtemp(dir) != NULL ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-	bool clean = hv->buffers == 0 && hv->mapped == 0;
-	int r = rmdir(dir);
-
-	hv_destroy();
-	return clean && r == 0 ? 0 : -1;
-}
-
-static struct uni_target *attached(const char *text)
-{
-	struct uni_err err = { 0 };
-	struct uni_target *t = NULL;
-	struct uni_spec spec;
-
-	assert_int_equal(uni_spec_parse(text, &spec, &err), 0);
-	assert_int_equal(uni_xen_attach_with(&hv_module, dir, &spec, &t, &err), 0);
-	return t;
-}
 
 /* Saved, and it goes on (a checkpoint): nothing is sampled meanwhile, and nothing ends. Then it is
  * saved for good. */

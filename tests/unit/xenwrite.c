@@ -6,45 +6,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../support/xen.h"
+#include "../support/xen_domain.h"
 #include "base/clock.h"
 #include "backend/patch.h"
 #include "backend/xen/xen.h"
 
 #define FRAME(n) ((HV_FIRST + (n)) * (uint64_t)HV_PAGE)
 #define TEXT_VA	 0xffffffff80200000ull
-
-static char dir[32];
-
-static int set_up(void **state)
-{
-	hv_create();
-	hv->hvm = true;
-	for (unsigned v = 0; v < HV_VCPUS; v++)
-		hv_ctx_put(v, 512, 1u << 5); /* online */
-	(void)snprintf(dir, sizeof(dir), "/tmp/xen-XXXXXX");
-	return mkdtemp(dir) != NULL ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-	bool clean = hv->buffers == 0 && hv->mapped == 0;
-	int r = rmdir(dir);
-
-	hv_destroy();
-	return clean && r == 0 ? 0 : -1;
-}
-
-static struct uni_target *attached(const char *text)
-{
-	struct uni_err err = { 0 };
-	struct uni_target *t = NULL;
-	struct uni_spec spec;
-
-	assert_int_equal(uni_spec_parse(text, &spec, &err), 0);
-	assert_int_equal(uni_xen_attach_with(&hv_module, dir, &spec, &t, &err), 0);
-	return t;
-}
 
 static uint8_t *ram(uint64_t gpa)
 {

@@ -330,6 +330,7 @@ static void count_lost(struct uni_proc *p, struct uni_proc_thread *t)
 	if (!uni_vmm_thread_times(p->pid, t->stop.tid, &run_ns, &wait_ns))
 		return;
 	nr = kernel_periods(p, t, run_ns);
+	t->notable = false;
 	t->taken += nr;
 	p->lost += nr;
 }

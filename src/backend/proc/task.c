@@ -24,7 +24,6 @@
 #include "backend/vmm/proc.h"
 
 #define TRIES	  5
-#define NAP_NS	  (100 * UNI_NSEC_PER_USEC)
 #define ALONE_MAX 16 /* threads: naps for more of them would take too long */
 
 static int by_number(const void *a, const void *b)
@@ -239,7 +238,7 @@ static uint32_t stop_there(struct uni_proc *p, struct uni_proc_thread *t, struct
 	for (int i = 0; i < TRIES && there.what == UNI_THERE_AWAY; i++) {
 		int cpu = uni_proc_cpu(p->pid, t->stop.tid);
 
-		if (cpu < 0 || uni_observer_stop_there(p->pid, &t->stop, cpu, NAP_NS, &there) != 0)
+		if (cpu < 0 || uni_observer_stop_there(p->pid, &t->stop, cpu, &there) != 0)
 			return UNI_THERE_AWAY;
 	}
 	if (there.what > UNI_THERE_WAITED)
@@ -296,6 +295,7 @@ int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, bool alone, str
 
 	if (what == UNI_THERE_RAN || what == UNI_THERE_WAITED)
 		return 0;
+	p->base.stop_ns = by_chance ? uni_now_ns() : 0; /* the naps were no pause */
 	rc = stop_now(p, t, what != UNI_THERE_AWAY, ret);
 	/* This place is not by chance: it must not count as one where the thread ran. */
 	if (rc == 0 && by_chance && what == UNI_THERE_AWAY && ret->state == UNI_VCPU_RUNNING)

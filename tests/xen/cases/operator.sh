@@ -58,7 +58,7 @@ by_uuid() {
 	uuid=$(xl list -v $name | awk 'NR == 2 { print $7 }')
 	uniscope stacks "xen:dom=$uuid" | grep kmain
 }
-# Who may not ask Xen is told so: that is no host without guests.
+# A user who may not ask Xen is told so. That is no host without guests.
 not_root() {
 	grep -qs :65534: /etc/passwd || echo 'nobody:x:65534:65534::/:/bin/sh' >>/etc/passwd
 	start-stop-daemon -S -c 65534:65534 -x "$(command -v uniscope)" -- ls >"$T/said" 2>&1
