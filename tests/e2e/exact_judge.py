@@ -62,8 +62,8 @@ def known(report, console, arch='x86_64'):
 
 def own_of_samples(path, names):
     with open(path) as f:
-        seen = {f['name']: f['self'] for f in json.load(f)['functions']}
-    return {n: seen.get(n, 0) for n in names}, sum(seen.values())
+        seen = [(f['name'], f['self']) for f in json.load(f)['functions']]
+    return {n: sum(own for name, own in seen if name == n) for n in names}, sum(own for _, own in seen)
 
 
 def shares_fit(seen, nr, want, points):
