@@ -40,10 +40,15 @@ struct uni_skid_call {
 	uint32_t flags;	 /* enum uni_skid_flags */
 };
 
+#define UNI_SKID_ANYWHERE UINT64_MAX
+
 /* The first byte of a function. */
 struct uni_skid_entry {
 	uint64_t svma;
-	bool is_jumped; /* a jump leads there: of the function itself, or of one that ends so */
+	uint64_t end;	  /* the only function that it leaves for, by a jump or by falling through;
+			     0: none, UNI_SKID_ANYWHERE: several, or unknown ones */
+	bool is_jumped;	  /* a jump leads there: of the function itself, or of one that ends so */
+	bool is_repeated; /* one of the function itself does */
 };
 
 struct uni_skid {

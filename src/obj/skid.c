@@ -46,7 +46,8 @@ struct reader {
 struct function {
 	struct reader *r;
 	const struct uni_symbol *f;
-	bool leaves, is_odd;
+	uint64_t end; /* as in struct uni_skid_entry */
+	bool is_odd;
 	enum uni_branch last;
 };
 
@@ -76,6 +77,12 @@ static bool add_call(struct function *f, uint64_t ret, uint64_t callee)
 	       uni_vec_push(&f->r->call, ((struct uni_skid_call){ ret, callee, 0 }));
 }
 
+/* It leaves for the function at `to`, be it for a place within, or for nobody knows which. */
+static void add_end(struct function *f, uint64_t to)
+{
+	f->end = f->end == 0 || f->end == to ? to : UNI_SKID_ANYWHERE;
+}
+
 static bool add_jump(struct function *f, uint64_t at, uint64_t to)
 {
 	struct reader *r = f->r;
@@ -84,8 +91,8 @@ static bool add_jump(struct function *f, uint64_t at, uint64_t to)
 
 	if (uni_range_has(f->f->addr, f->f->size, to))
 		return uni_vec_push(&r->target, to);
-	f->leaves = true;
 	other = uni_image_lookup(r->img, to);
+	add_end(f, other != NULL ? other->addr : UNI_SKID_ANYWHERE);
 	if (other == NULL)
 		return true;
 	hop.to = other->addr;
@@ -135,7 +142,8 @@ static bool add_pointer(struct function *f, uint64_t at, uint64_t table)
 
 	if (table != 0 && !add_table(f, table, &is_switch))
 		return false;
-	f->leaves = f->leaves || !is_switch;
+	if (!is_switch)
+		add_end(f, UNI_SKID_ANYWHERE);
 	return is_switch || uni_vec_push(&f->r->pointer, hop);
 }
 
@@ -192,12 +200,68 @@ static bool read_function(struct reader *r, const struct uni_symbol *f, const ui
 			ok = read_branch(&fn, code + i, size, f->addr + i);
 		}
 	}
-	fn.leaves = fn.leaves || fn.is_odd || goes_on(fn.last);
-	if (ok && goes_on(fn.last))
-		ok = uni_vec_push(&r->tail, f->addr + i);
-	return ok && uni_vec_push(&r->entry, ((struct uni_skid_entry){ f->addr, false })) &&
-	       (!fn.leaves || uni_vec_push(&r->leaves, f->addr)) &&
+	if (fn.is_odd)
+		add_end(&fn, UNI_SKID_ANYWHERE);
+	if (goes_on(fn.last)) {
+		add_end(&fn, f->addr + i);
+		ok = ok && uni_vec_push(&r->tail, f->addr + i);
+	}
+	return ok &&
+	       uni_vec_push(
+		       &r->entry, ((struct uni_skid_entry){ .svma = f->addr, .end = fn.end })) &&
+	       (fn.end == 0 || uni_vec_push(&r->leaves, f->addr)) &&
 	       (!fn.is_odd || add_odd(r, f->addr));
+}
+
+/* Linkers fill with zeros, which need not be whole instructions. */
+static bool is_padding(const struct uni_arch *a, const uint8_t *code)
+{
+	return a->insn_size != NULL && code[0] == 0;
+}
+
+/* The jumps of code that no symbol covers, as of a section of fix-ups. */
+static bool read_nameless(struct reader *r, const struct uni_segment *seg, size_t at, size_t end)
+{
+	const struct uni_arch *a = uni_image_arch(r->img);
+	/* Each jump leads out of nothing. */
+	const struct uni_symbol nothing = { .addr = seg->vaddr + at };
+	struct function fn = { .r = r, .f = &nothing };
+	size_t size;
+	bool ok = true;
+
+	for (; ok && at < end; at += size) {
+		const uint8_t *code = seg->bytes + at;
+		enum uni_branch b;
+		uint64_t to = 0;
+
+		size = a->insn_size == NULL ? a->insn : a->insn_size(code, end - at);
+		if (size == 0 || size > end - at || is_padding(a, code)) {
+			size = a->insn;
+			continue;
+		}
+		b = a->branch(code, size, seg->vaddr + at, &to);
+		if (b == UNI_BRANCH_JUMP || b == UNI_BRANCH_GOTO)
+			ok = add_jump(&fn, seg->vaddr + at, to);
+	}
+	return ok;
+}
+
+/* All that lies between the symbols of a segment. */
+static bool read_gaps(struct reader *r, const struct uni_segment *seg)
+{
+	size_t at = 0;
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < uni_image_nr_symbols(r->img); i++) {
+		const struct uni_symbol *f = uni_image_symbol(r->img, i);
+
+		if (f->addr < seg->vaddr || f->addr - seg->vaddr >= seg->file_size)
+			continue;
+		if (f->addr - seg->vaddr > at)
+			ok = read_nameless(r, seg, at, (size_t)(f->addr - seg->vaddr));
+		at = uni_max(at, (size_t)(f->addr - seg->vaddr + f->size));
+	}
+	return ok && (at >= seg->file_size || read_nameless(r, seg, at, seg->file_size));
 }
 
 static int compare_addresses(const void *a, const void *b)
@@ -354,10 +418,11 @@ static bool judge_calls(struct reader *r)
 		return false;
 	uni_vec_foreach (c, &r->call)
 		judge_call(r, c);
-	uni_vec_foreach (e, &r->entry)
-		e->is_jumped = has_address(r->target.v, r->target.nr, e->svma) ||
-			       has_address(r->tail.v, r->tail.nr, e->svma) ||
-			       is_pointed(r, uni_image_lookup(r->img, e->svma), e->svma);
+	uni_vec_foreach (e, &r->entry) {
+		e->is_repeated = has_address(r->target.v, r->target.nr, e->svma) ||
+				 is_pointed(r, uni_image_lookup(r->img, e->svma), e->svma);
+		e->is_jumped = e->is_repeated || has_address(r->tail.v, r->tail.nr, e->svma);
+	}
 	if (r->entry.nr != 0)
 		qsort(r->entry.v, r->entry.nr, sizeof(*r->entry.v), compare_entries);
 	return true;
@@ -379,6 +444,10 @@ int uni_skid_read(const struct uni_image *img, const struct uni_cfi_table *rows,
 		if (code != NULL && uni_image_bytes(img, f->addr, code, (size_t)f->size))
 			ok = read_function(&r, f, code);
 		free(code);
+	}
+	for (size_t i = 0; ok && i < uni_image_nr_segments(img); i++) {
+		if (uni_image_segment(img, i)->exec)
+			ok = read_gaps(&r, uni_image_segment(img, i));
 	}
 	ok = ok && judge_calls(&r);
 	uni_vec_free(&r.target);

@@ -85,10 +85,39 @@ static void doubt_return(const struct uni_unwinder *u, struct uni_chain *c)
 		c->flags[0] |= UNI_FRAME_UNSURE;
 }
 
+#define ENDS_MOST 8 /* functions, each of which leaves for the next alone */
+
+/*
+ * The function that jumped to `entry`, if the one that was called can have left by this jump only.
+ * NULL: it is not known.
+ */
+static const struct uni_skid_entry *find_jumper(
+	const struct uni_unwinder *u, uint64_t callee, const struct uni_skid_entry *entry)
+{
+	const struct uni_skid_entry *from = find_entry(u, callee + u->skid_bias);
+
+	if (entry->end != 0 || entry->is_repeated)
+		return NULL;
+	for (unsigned i = 0; from != NULL && i < ENDS_MOST; i++) {
+		if (from->end == entry->svma)
+			return from;
+		from = find_entry(u, from->end + u->skid_bias);
+	}
+	return NULL;
+}
+
+/* Puts the function that jumped in the place of one that has not begun. */
+static void replace_leaf(uint64_t pc, struct uni_chain *c)
+{
+	c->pc[0] = pc;
+	c->flags[0] |= UNI_FRAME_MOVED;
+}
+
 /* Which block ran before the first byte of a function? */
 static void unskid_entered(const struct uni_unwinder *u, struct uni_chain *c)
 {
 	const struct uni_skid_entry *entry = find_entry(u, c->pc[0]);
+	const struct uni_skid_entry *jumper;
 	const struct uni_skid_call *call;
 	bool is_callee;
 
@@ -99,8 +128,11 @@ static void unskid_entered(const struct uni_unwinder *u, struct uni_chain *c)
 		return;
 	is_callee = call->callee == entry->svma ? (call->flags & UNI_SKID_ENTERS) != 0
 						: call->callee == 0 && !entry->is_jumped;
+	jumper = is_callee || call->callee == 0 ? NULL : find_jumper(u, call->callee, entry);
 	if (is_callee)
 		take_off(c);
+	else if (jumper != NULL)
+		replace_leaf(jumper->svma + u->skid_bias, c);
 	else
 		c->flags[0] |= UNI_FRAME_UNSURE;
 }

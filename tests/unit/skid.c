@@ -175,12 +175,12 @@ static int read_stack(
 
 /* The chain at pc, called from a place behind `ret_addr`, after the word below the stack was
  * `word`. */
-static struct uni_chain unskid(uint64_t pc, uint64_t ret_addr, uint64_t word, uint8_t vcpu_state)
+static struct uni_chain unskid_by(
+	const struct uni_skid *s, uint64_t pc, uint64_t ret_addr, uint64_t word, uint8_t vcpu_state)
 {
 	static const struct uni_gmem_ops ops = { .read = read_stack };
 	const struct uni_gmem_region region = { .start = STACK, .size = 4096 };
-	struct uni_skid s = read_calls();
-	struct uni_unwinder u = { .arch = arch, .skid = &s, .skid_bias = BIAS };
+	struct uni_unwinder u = { .arch = arch, .skid = s, .skid_bias = BIAS };
 	struct uni_regs regs = { .state = vcpu_state,
 		.pc = pc,
 		.pc_valid = true,
@@ -199,6 +199,14 @@ static struct uni_chain unskid(uint64_t pc, uint64_t ret_addr, uint64_t word, ui
 	uni_unwind_unskid(&u, as, &regs, &c);
 	uni_as_destroy(as);
 	uni_gmem_destroy(m);
+	return c;
+}
+
+static struct uni_chain unskid(uint64_t pc, uint64_t ret_addr, uint64_t word, uint8_t vcpu_state)
+{
+	struct uni_skid s = read_calls();
+	struct uni_chain c = unskid_by(&s, pc, ret_addr, word, vcpu_state);
+
 	uni_skid_deinit(&s);
 	return c;
 }
@@ -264,13 +272,16 @@ static void first_byte_is_the_callers(void **state)
 	assert_int_equal(c.nr, 1);
 	assert_int_equal(c.pc[0], TEXT + BIAS + 4); /* in the call */
 	assert_int_equal(c.flags[0], UNI_FRAME_EXACT | UNI_FRAME_MOVED);
-	/* looped may have begun again, and plain was entered by a jump from tail. */
+	/* looped may have begun again. */
 	c = unskid(TEXT + BIAS + 0x40, TEXT + BIAS + 15, 0, UNI_VCPU_RUNNING);
 	assert_int_equal(c.nr, 2);
 	assert_int_equal(c.flags[0], UNI_FRAME_EXACT | UNI_FRAME_UNSURE);
+	/* plain was entered by a jump from tail, which ran. */
 	c = unskid(TEXT + BIAS + 0x20, TEXT + BIAS + 10, 0, UNI_VCPU_RUNNING);
 	assert_int_equal(c.nr, 2);
-	assert_int_equal(c.flags[0], UNI_FRAME_EXACT | UNI_FRAME_UNSURE);
+	assert_int_equal(c.pc[0], TEXT + BIAS + 0x30);
+	assert_int_equal(c.flags[0], UNI_FRAME_EXACT | UNI_FRAME_MOVED);
+	assert_int_equal(c.pc[1], TEXT + BIAS + 10);
 	/* Called by a pointer: tail, to which no jump leads; and plain, to which one does. */
 	c = unskid(TEXT + BIAS + 0x30, TEXT + BIAS + 0x14, 0, UNI_VCPU_RUNNING);
 	assert_int_equal(c.nr, 1);
@@ -356,10 +367,12 @@ static const struct spec_sym odd_syms[] = {
 	FUNC("calls", 0x90, 0x24),
 };
 
-static const struct {
+struct piece {
 	size_t at, size;
 	uint8_t byte[0x24];
-} odd_code[] = {
+};
+
+static const struct piece odd_code[] = {
 	/* call plain; nop; jmp *%rax; call plain; ret */
 	PIECE(0x00, 0xe8, 0x7b, 0, 0, 0, 0x90, 0xff, 0xe0, 0xe8, 0x73, 0, 0, 0, 0xc3),
 	/* call plain; call plain; jmp *table(,%rax,8); ret */
@@ -384,13 +397,20 @@ static const struct {
 		0xff, 0xff, 0xff, 0xe8, 0xd1, 0xff, 0xff, 0xff, 0xc3),
 };
 
-static struct uni_skid read_odd(const struct uni_cfi_table *rows)
+static struct uni_skid read_pieces(const struct piece *v, size_t nr, const struct spec_sym *sym,
+	size_t nr_syms, const struct uni_cfi_table *rows)
 {
 	uint8_t bytes[0xb8] = { 0 };
 
-	for (size_t i = 0; i < uni_array_len(odd_code); i++)
-		memcpy(bytes + odd_code[i].at, odd_code[i].byte, odd_code[i].size);
-	return read_code(bytes, sizeof(bytes), odd_syms, uni_array_len(odd_syms), rows);
+	for (size_t i = 0; i < nr; i++)
+		memcpy(bytes + v[i].at, v[i].byte, v[i].size);
+	return read_code(bytes, sizeof(bytes), sym, nr_syms, rows);
+}
+
+static struct uni_skid read_odd(const struct uni_cfi_table *rows)
+{
+	return read_pieces(
+		odd_code, uni_array_len(odd_code), odd_syms, uni_array_len(odd_syms), rows);
 }
 
 /* More leads behind a call than the return of its callee. */
@@ -432,6 +452,84 @@ static void returns_that_go_elsewhere(void **state)
 		UNI_SKID_BEHIND | UNI_SKID_RETURNS | UNI_SKID_ENTERS);
 	/* ping is begun again by pong. */
 	assert_int_equal(flags_behind(&s, TEXT + 0xb3), UNI_SKID_BEHIND);
+	uni_skid_deinit(&s);
+}
+
+static const struct spec_sym end_syms[] = {
+	FUNC("calls", 0x00, 0x24),
+	FUNC("one", 0x30, 5),
+	FUNC("both", 0x38, 4),
+	FUNC("chain", 0x40, 2),
+	FUNC("thunk", 0x50, 1),
+	FUNC("loops", 0x58, 5),
+	FUNC("to_loops", 0x60, 2),
+	FUNC("falls", 0x64, 4),
+	FUNC("behind", 0x68, 2),
+};
+
+/* Functions that end in others, by jumps or by falling through. */
+static const struct piece end_code[] = {
+	/* call one, both, chain, to_loops, falls, thunk, thunk; ret */
+	PIECE(0x00, 0xe8, 0x2b, 0, 0, 0, 0xe8, 0x2e, 0, 0, 0, 0xe8, 0x31, 0, 0, 0, 0xe8, 0x4c, 0, 0,
+		0, 0xe8, 0x4b, 0, 0, 0, 0xe8, 0x32, 0, 0, 0, 0xe8, 0x2d, 0, 0, 0, 0xc3),
+	/* A fix-up without a name: jmp behind the last call. */
+	PIECE(0x28, 0xeb, 0xf9),
+	PIECE(0x30, 0xe9, 0x1b, 0, 0, 0),	   /* jmp thunk */
+	PIECE(0x38, 0x74, 0x16, 0xeb, 0xf4),	   /* je thunk; jmp one */
+	PIECE(0x40, 0xeb, 0xee),		   /* jmp one */
+	PIECE(0x50, 0xc3),			   /* ret */
+	PIECE(0x58, 0xff, 0xc9, 0x75, 0xfc, 0xc3), /* dec %ecx; jne loops; ret */
+	PIECE(0x60, 0xeb, 0xf6),		   /* jmp loops */
+	PIECE(0x64, 0x89, 0xc0, 0x74, 0x01),	   /* mov %eax,%eax; je behind + 1 */
+	PIECE(0x68, 0x90, 0xc3),		   /* nop; ret */
+	/* Another one: jmp behind the first call of thunk. */
+	PIECE(0x70, 0x89, 0xc0, 0xeb, 0xaa),
+};
+
+static struct uni_skid read_ends(void)
+{
+	return read_pieces(
+		end_code, uni_array_len(end_code), end_syms, uni_array_len(end_syms), NULL);
+}
+
+/* At a first byte, below a call of another function: which one jumped? */
+static void jumper_is_named(void **state)
+{
+	static const struct {
+		uint64_t pc, call, jumper;
+	} row[] = {
+		{ 0x50, 0x05, 0x30 }, /* one left for thunk */
+		{ 0x50, 0x0a, 0 },    /* both, or one */
+		{ 0x50, 0x0f, 0x30 }, /* chain left for one, and that for thunk */
+		{ 0x30, 0x0f, 0 },    /* one leaves, and may come back */
+		{ 0x58, 0x14, 0 },    /* or loops itself */
+		{ 0x68, 0x19, 0x64 }, /* falls went on, or into it */
+		{ 0x50, 0x19, 0 },    /* falls does not lead there */
+	};
+	struct uni_skid s = read_ends();
+
+	for (size_t i = 0; i < uni_array_len(row); i++) {
+		struct uni_chain c = unskid_by(&s, TEXT + BIAS + row[i].pc,
+			TEXT + BIAS + row[i].call, 0, UNI_VCPU_RUNNING);
+		bool is_known = row[i].jumper != 0;
+
+		assert_int_equal(c.nr, 2);
+		assert_int_equal(c.pc[0], TEXT + BIAS + (is_known ? row[i].jumper : row[i].pc));
+		assert_int_equal(c.flags[0],
+			UNI_FRAME_EXACT | (is_known ? UNI_FRAME_MOVED : UNI_FRAME_UNSURE));
+		assert_int_equal(c.pc[1], TEXT + BIAS + row[i].call);
+	}
+	uni_skid_deinit(&s);
+}
+
+static void jumps_without_a_name(void **state)
+{
+	const uint32_t entered = UNI_SKID_RETURNS | UNI_SKID_ENTERS;
+	struct uni_skid s = read_ends();
+
+	assert_int_equal(flags_behind(&s, TEXT + 0x05), UNI_SKID_BEHIND);
+	assert_int_equal(flags_behind(&s, TEXT + 0x1e), entered);
+	assert_int_equal(flags_behind(&s, TEXT + 0x23), entered);
 	uni_skid_deinit(&s);
 }
 
@@ -590,6 +688,8 @@ int main(void)
 		cmocka_unit_test(jumps_behind_a_call),
 		cmocka_unit_test(returns_that_go_elsewhere),
 		cmocka_unit_test(another_frame_is_not_reached),
+		cmocka_unit_test(jumper_is_named),
+		cmocka_unit_test(jumps_without_a_name),
 		cmocka_unit_test(lengths),
 		cmocka_unit_test(rare_lengths),
 		cmocka_unit_test(kinds),
