@@ -249,19 +249,20 @@ static bool read_nameless(struct reader *r, const struct uni_segment *seg, size_
 /* All that lies between the symbols of a segment. */
 static bool read_gaps(struct reader *r, const struct uni_segment *seg)
 {
-	size_t at = 0;
+	size_t end = 0; /* of the symbols so far, from the segment's beginning */
 	bool ok = true;
 
 	for (size_t i = 0; ok && i < uni_image_nr_symbols(r->img); i++) {
 		const struct uni_symbol *f = uni_image_symbol(r->img, i);
+		size_t begin = (size_t)(f->addr - seg->vaddr);
 
-		if (f->addr < seg->vaddr || f->addr - seg->vaddr >= seg->file_size)
+		if (!uni_range_has(seg->vaddr, seg->file_size, f->addr))
 			continue;
-		if (f->addr - seg->vaddr > at)
-			ok = read_nameless(r, seg, at, (size_t)(f->addr - seg->vaddr));
-		at = uni_max(at, (size_t)(f->addr - seg->vaddr + f->size));
+		if (begin > end)
+			ok = read_nameless(r, seg, end, begin);
+		end = uni_max(end, begin + (size_t)f->size);
 	}
-	return ok && (at >= seg->file_size || read_nameless(r, seg, at, seg->file_size));
+	return ok && (end >= seg->file_size || read_nameless(r, seg, end, seg->file_size));
 }
 
 static int compare_addresses(const void *a, const void *b)

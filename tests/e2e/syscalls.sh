@@ -81,7 +81,8 @@ points() {
 
 fetched() { # saved, listed from the file, and as CTF
 	rm -rf "$T/ctf"
-	"$U" uk-trace fetch "$elf" -t "$target" -o "$T/trace" 2>"$T/said" &&
+	"$U" uk-trace fetch --verbose "$elf" -t "$target" -o "$T/trace" 2>"$T/said" &&
+		grep -q '^uniscope: fetched [0-9]* bytes of [0-9]*, [0-9]* records of [0-9]* tracepoints into ' "$T/said" &&
 		"$U" uk-trace list "$T/trace" --json >"$T/again.json" 2>>"$T/said" &&
 		cmp "$T/points.json" "$T/again.json" &&
 		"$U" uk-trace ctf "$T/trace" -o "$T/ctf" 2>>"$T/said" &&

@@ -220,6 +220,10 @@ static inline const uint8_t *hv_map(
 
 	hv->nr_maps++;
 	for (size_t i = 0; i < nr; i++) {
+		for (size_t k = 0; k < i; k++) {
+			if (frame[k] == frame[i])
+				abort(); /* mapped twice */
+		}
 		err_ret[i] = frame[i] >= HV_FIRST && frame[i] - HV_FIRST < HV_FRAMES ? 0 : EINVAL;
 		if (err_ret[i] != 0)
 			continue;

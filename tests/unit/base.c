@@ -17,6 +17,8 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "base/json_load.h"
+#include "base/outdir.h"
+#include "base/privilege.h"
 #include "base/sink.h"
 #include "base/memo.h"
 #include "base/strbuf.h"
@@ -339,9 +341,40 @@ static void json_has_a_budget(void **state)
 	json_decref(root);
 }
 
+/* Folders in which somebody else can put another file in the place of ours. */
+static void folders_of_others(void **state)
+{
+	const uid_t own = geteuid(), other = own + 1;
+	const bool rights = uni_privilege_has();
+	const struct {
+		uid_t uid;
+		gid_t gid;
+		mode_t mode;
+		bool is_open;
+	} row[] = {
+		{ own, 5, 0755, false },
+		{ 0, 5, 0755, false },
+		{ other, 0, 0700, true },
+		{ own, 5, 0777, true },
+		{ own, 5, 01777, rights }, /* /tmp: others cannot replace a file of ours */
+		{ own, 5, 0775, rights },
+		{ own, 0, 0775, false },
+		{ own, 1, 0775, rights },
+	};
+
+	for (size_t i = 0; i < uni_array_len(row); i++) {
+		const struct stat st = {
+			.st_uid = row[i].uid, .st_gid = row[i].gid, .st_mode = S_IFDIR | row[i].mode
+		};
+
+		assert_int_equal(uni_outdir_is_open(&st), row[i].is_open);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(folders_of_others),
 		cmocka_unit_test(range_exhaustive),
 		cmocka_unit_test(text_is_cleaned),
 		cmocka_unit_test(numbers_are_strict),

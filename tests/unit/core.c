@@ -241,6 +241,25 @@ static void test_xen_damaged(void **state)
 	assert_non_null(strstr(m->err.msg, "header note"));
 }
 
+/* The version's upper half is that of the format. Its lower half may be any. */
+static void test_xen_versions(void **state)
+{
+	static const uint64_t frame[] = { 1 };
+	struct made *m = *state;
+	uint64_t version = UINT32_MAX;
+	char *at;
+
+	made_xen_core(&m->file, false, &one, 1, frame, 1, m->memory);
+	at = memmem(m->file.s, m->file.len, "\x03\0\0\x02Xen", 7);
+	assert_non_null(at);
+	memcpy(at + 8, &version, 8);
+	assert_int_equal(parse_cut(m, m->file.len), 0);
+	version++;
+	memcpy(at + 8, &version, 8);
+	assert_int_equal(parse_cut(m, m->file.len), -UNI_ENOTSUP);
+	assert_non_null(strstr(m->err.msg, "version 1 of Xen's format is not known"));
+}
+
 /* Overlapping and wrapping memory, and absurd counts. */
 static void test_hostile(void **state)
 {
@@ -497,6 +516,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_xen_hvm, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_xen_pv, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_xen_damaged, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_xen_versions, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_hostile, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_others, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_registers_of_qemu, set_up, tear_down),

@@ -340,6 +340,7 @@ static void the_space_does_not_wrap(void **state)
 
 static void high_half_has_its_own_table(void **state)
 {
+	struct uni_mapping m;
 	struct space s;
 	uni_gpa gpa;
 	uint64_t size;
@@ -356,6 +357,14 @@ static void high_half_has_its_own_table(void **state)
 	assert_true(gpa.v == 0x3fff);
 	assert_int_equal(uni_as_translate(s.as, uni_gva_of(0x4000), &gpa, NULL), -UNI_EFAULT);
 	assert_int_equal(uni_as_translate(s.as, uni_gva_of(1ull << 63), &gpa, NULL), -UNI_EFAULT);
+	/* Addresses above the low half go on where the high one begins, with its own number of
+	 * bits. */
+	assert_int_equal(uni_as_next(s.as, uni_gva_of(0x3000), &m), 0);
+	assert_true(m.gva.v == ~UINT64_C(0x3fff) && m.gpa.v == 0x3000);
+	s.root.va_bits_high = 13;
+	uni_as_begin(s.as, &s.root);
+	assert_int_equal(uni_as_next(s.as, uni_gva_of(0x3000), &m), 0);
+	assert_true(m.gva.v == ~UINT64_C(0x1fff));
 	space_close(&s);
 }
 

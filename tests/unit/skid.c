@@ -9,16 +9,8 @@
 
 #include <string.h>
 
-#include "base/checked.h"
-#include "elf_spec.h"
 #include "obj/disasm.h"
-#include "obj/skid.h"
-#include "unwind/unwind.h"
-
-#define TEXT	0x100000u
-#define STACK	0x800000u
-#define BIAS	0x40000000u
-#define NO_CALL UINT32_MAX
+#include "skid_code.h"
 
 /*
  *  00  main:   call plain; call tail; call looped; nop; jmp 0f (behind the call of looped);
@@ -98,46 +90,12 @@ static const struct spec_sym a64_syms[] = {
 	{ "looped", TEXT + 0x40, 12, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
 };
 
-static const struct uni_arch *arch = &uni_arch_x86_64;
-
-static struct uni_skid read_code(const uint8_t *bytes, size_t size, const struct spec_sym *sym,
-	size_t nr, const struct uni_cfi_table *rows)
-{
-	const struct elf_spec spec = { .machine = arch->elf_machine,
-		.text = TEXT,
-		.data = TEXT + 0x100000,
-		.entry = TEXT,
-		.code = bytes,
-		.code_size = size,
-		.syms = sym,
-		.nr_syms = nr };
-	static struct elf_image e;
-	struct uni_image *img;
-	struct uni_err err = { 0 };
-	struct uni_skid s;
-
-	elf_spec_write(&spec, &e);
-	assert_int_equal(uni_image_from_memory("t", e.data, e.size, &img, &err), 0);
-	assert_int_equal(uni_skid_read(img, rows, BIAS, &s), 0);
-	uni_image_destroy(img);
-	return s;
-}
-
 static struct uni_skid read_calls(void)
 {
 	bool a64 = arch == &uni_arch_aarch64;
 
 	return read_code(a64 ? (const uint8_t *)a64_code : code, sizeof(code),
 		a64 ? a64_syms : syms, uni_array_len(syms), NULL);
-}
-
-static uint32_t flags_behind(const struct uni_skid *s, uint64_t ret)
-{
-	for (size_t i = 0; i < s->nr; i++) {
-		if (s->call[i].ret == ret)
-			return s->call[i].flags;
-	}
-	return NO_CALL;
 }
 
 static void what_is_certain(void **state)
@@ -159,47 +117,6 @@ static void what_is_certain(void **state)
 		assert_int_equal(s.entry[i].is_jumped,
 			s.entry[i].svma == TEXT + 0x20 || s.entry[i].svma == TEXT + 0x40);
 	uni_skid_deinit(&s);
-}
-
-static uint64_t below; /* the stack pointer */
-
-static int read_stack(
-	void *ctx, const struct uni_gmem_region *r, uint64_t offset, void *buf, size_t len)
-{
-	uint8_t stack[4096] = { 0 };
-
-	memcpy(stack + 2048 - 8, &below, sizeof(below));
-	memcpy(buf, stack + offset, len);
-	return 0;
-}
-
-/* The chain at pc, called from a place behind `ret_addr`, after the word below the stack was
- * `word`. */
-static struct uni_chain unskid_by(
-	const struct uni_skid *s, uint64_t pc, uint64_t ret_addr, uint64_t word, uint8_t vcpu_state)
-{
-	static const struct uni_gmem_ops ops = { .read = read_stack };
-	const struct uni_gmem_region region = { .start = STACK, .size = 4096 };
-	struct uni_unwinder u = { .arch = arch, .skid = s, .skid_bias = BIAS };
-	struct uni_regs regs = { .state = vcpu_state,
-		.pc = pc,
-		.pc_valid = true,
-		.sp = STACK + 2048,
-		.sp_valid = true };
-	struct uni_chain c = { .nr = 2, .pc = { pc, ret_addr }, .flags = { UNI_FRAME_EXACT, 0 } };
-	struct uni_err err = { 0 };
-	struct uni_gmem *m;
-	struct uni_as *as;
-
-	below = word;
-	uni_regs_set(&regs, UNI_A64_LR, word);
-	assert_int_equal(uni_gmem_create(&ops, NULL, UNI_GMEM_VIRTUAL, &region, 1, &m, &err), 0);
-	assert_int_equal(uni_as_create(m, &uni_as_budget_once, &as, &err), 0);
-	uni_as_begin(as, NULL);
-	uni_unwind_unskid(&u, as, &regs, &c);
-	uni_as_destroy(as);
-	uni_gmem_destroy(m);
-	return c;
 }
 
 static struct uni_chain unskid(uint64_t pc, uint64_t ret_addr, uint64_t word, uint8_t vcpu_state)
@@ -338,18 +255,6 @@ static void aarch64(void **state)
 	arch = &uni_arch_x86_64;
 }
 
-#define FUNC(name, at, size)                                             \
-	{                                                                \
-		name, TEXT + (at), size, STT_FUNC, STB_GLOBAL, SPEC_TEXT \
-	}
-#define PIECE(at, ...)                                  \
-	{                                               \
-		at, sizeof((uint8_t[]){ __VA_ARGS__ }), \
-		{                                       \
-			__VA_ARGS__                     \
-		}                                       \
-	}
-
 static const struct spec_sym odd_syms[] = {
 	FUNC("pointer", 0x00, 0x0e),
 	FUNC("switch", 0x10, 0x12),
@@ -365,11 +270,6 @@ static const struct spec_sym odd_syms[] = {
 	FUNC("ping", 0x84, 2),
 	FUNC("pong", 0x88, 2),
 	FUNC("calls", 0x90, 0x24),
-};
-
-struct piece {
-	size_t at, size;
-	uint8_t byte[0x24];
 };
 
 static const struct piece odd_code[] = {
@@ -396,16 +296,6 @@ static const struct piece odd_code[] = {
 		0xff, 0xff, 0xe8, 0xd4, 0xff, 0xff, 0xff, 0xe8, 0x57, 0xff, 0xff, 0xff, 0xe8, 0x62,
 		0xff, 0xff, 0xff, 0xe8, 0xd1, 0xff, 0xff, 0xff, 0xc3),
 };
-
-static struct uni_skid read_pieces(const struct piece *v, size_t nr, const struct spec_sym *sym,
-	size_t nr_syms, const struct uni_cfi_table *rows)
-{
-	uint8_t bytes[0xb8] = { 0 };
-
-	for (size_t i = 0; i < nr; i++)
-		memcpy(bytes + v[i].at, v[i].byte, v[i].size);
-	return read_code(bytes, sizeof(bytes), sym, nr_syms, rows);
-}
 
 static struct uni_skid read_odd(const struct uni_cfi_table *rows)
 {
@@ -452,84 +342,6 @@ static void returns_that_go_elsewhere(void **state)
 		UNI_SKID_BEHIND | UNI_SKID_RETURNS | UNI_SKID_ENTERS);
 	/* ping is begun again by pong. */
 	assert_int_equal(flags_behind(&s, TEXT + 0xb3), UNI_SKID_BEHIND);
-	uni_skid_deinit(&s);
-}
-
-static const struct spec_sym end_syms[] = {
-	FUNC("calls", 0x00, 0x24),
-	FUNC("one", 0x30, 5),
-	FUNC("both", 0x38, 4),
-	FUNC("chain", 0x40, 2),
-	FUNC("thunk", 0x50, 1),
-	FUNC("loops", 0x58, 5),
-	FUNC("to_loops", 0x60, 2),
-	FUNC("falls", 0x64, 4),
-	FUNC("behind", 0x68, 2),
-};
-
-/* Functions that end in others, by jumps or by falling through. */
-static const struct piece end_code[] = {
-	/* call one, both, chain, to_loops, falls, thunk, thunk; ret */
-	PIECE(0x00, 0xe8, 0x2b, 0, 0, 0, 0xe8, 0x2e, 0, 0, 0, 0xe8, 0x31, 0, 0, 0, 0xe8, 0x4c, 0, 0,
-		0, 0xe8, 0x4b, 0, 0, 0, 0xe8, 0x32, 0, 0, 0, 0xe8, 0x2d, 0, 0, 0, 0xc3),
-	/* A fix-up without a name: jmp behind the last call. */
-	PIECE(0x28, 0xeb, 0xf9),
-	PIECE(0x30, 0xe9, 0x1b, 0, 0, 0),	   /* jmp thunk */
-	PIECE(0x38, 0x74, 0x16, 0xeb, 0xf4),	   /* je thunk; jmp one */
-	PIECE(0x40, 0xeb, 0xee),		   /* jmp one */
-	PIECE(0x50, 0xc3),			   /* ret */
-	PIECE(0x58, 0xff, 0xc9, 0x75, 0xfc, 0xc3), /* dec %ecx; jne loops; ret */
-	PIECE(0x60, 0xeb, 0xf6),		   /* jmp loops */
-	PIECE(0x64, 0x89, 0xc0, 0x74, 0x01),	   /* mov %eax,%eax; je behind + 1 */
-	PIECE(0x68, 0x90, 0xc3),		   /* nop; ret */
-	/* Another one: jmp behind the first call of thunk. */
-	PIECE(0x70, 0x89, 0xc0, 0xeb, 0xaa),
-};
-
-static struct uni_skid read_ends(void)
-{
-	return read_pieces(
-		end_code, uni_array_len(end_code), end_syms, uni_array_len(end_syms), NULL);
-}
-
-/* At a first byte, below a call of another function: which one jumped? */
-static void jumper_is_named(void **state)
-{
-	static const struct {
-		uint64_t pc, call, jumper;
-	} row[] = {
-		{ 0x50, 0x05, 0x30 }, /* one left for thunk */
-		{ 0x50, 0x0a, 0 },    /* both, or one */
-		{ 0x50, 0x0f, 0x30 }, /* chain left for one, and that for thunk */
-		{ 0x30, 0x0f, 0 },    /* one leaves, and may come back */
-		{ 0x58, 0x14, 0 },    /* or loops itself */
-		{ 0x68, 0x19, 0x64 }, /* falls went on, or into it */
-		{ 0x50, 0x19, 0 },    /* falls does not lead there */
-	};
-	struct uni_skid s = read_ends();
-
-	for (size_t i = 0; i < uni_array_len(row); i++) {
-		struct uni_chain c = unskid_by(&s, TEXT + BIAS + row[i].pc,
-			TEXT + BIAS + row[i].call, 0, UNI_VCPU_RUNNING);
-		bool is_known = row[i].jumper != 0;
-
-		assert_int_equal(c.nr, 2);
-		assert_int_equal(c.pc[0], TEXT + BIAS + (is_known ? row[i].jumper : row[i].pc));
-		assert_int_equal(c.flags[0],
-			UNI_FRAME_EXACT | (is_known ? UNI_FRAME_MOVED : UNI_FRAME_UNSURE));
-		assert_int_equal(c.pc[1], TEXT + BIAS + row[i].call);
-	}
-	uni_skid_deinit(&s);
-}
-
-static void jumps_without_a_name(void **state)
-{
-	const uint32_t entered = UNI_SKID_RETURNS | UNI_SKID_ENTERS;
-	struct uni_skid s = read_ends();
-
-	assert_int_equal(flags_behind(&s, TEXT + 0x05), UNI_SKID_BEHIND);
-	assert_int_equal(flags_behind(&s, TEXT + 0x1e), entered);
-	assert_int_equal(flags_behind(&s, TEXT + 0x23), entered);
 	uni_skid_deinit(&s);
 }
 
@@ -688,8 +500,6 @@ int main(void)
 		cmocka_unit_test(jumps_behind_a_call),
 		cmocka_unit_test(returns_that_go_elsewhere),
 		cmocka_unit_test(another_frame_is_not_reached),
-		cmocka_unit_test(jumper_is_named),
-		cmocka_unit_test(jumps_without_a_name),
 		cmocka_unit_test(lengths),
 		cmocka_unit_test(rare_lengths),
 		cmocka_unit_test(kinds),

@@ -428,6 +428,25 @@ static void test_streams(void **state)
 	assert_true(f->top.quality.host_ns < 0.0);
 }
 
+/* Own CPU time by samples: from the first one on, and with none it is not known. */
+static void test_cost_of_samples(void **state)
+{
+	struct fixture *f = *state;
+	struct uni_record_stats *st = &f->status.stats;
+
+	f->status.at_ns = 110 * SEC;
+	st->own_cpu_ns = 1500;
+	refresh(f, 110 * SEC);
+	assert_true(f->top.quality.host_ns < 0.0);
+	st->samples = 1;
+	refresh(f, 111 * SEC);
+	assert_float_equal(f->top.quality.host_ns, 1500.0, 1e-9);
+	st->samples = 3;
+	refresh(f, 112 * SEC);
+	assert_float_equal(f->top.quality.host_ns, 500.0, 1e-9);
+	assert_true(f->top.quality.guest_ns < 0.0);
+}
+
 /* A vCPU of the first of two guests comes later: those behind it keep what is known of them. */
 static void test_plugged_in(void **state)
 {
@@ -546,6 +565,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_recursion, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_quality, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_streams, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cost_of_samples, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_plugged_in, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memory_is_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_batch, setup, teardown),

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Stops of TCG at the first byte of a function that others jump or fall into; code without names.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "skid_code.h"
+
+static const struct spec_sym end_syms[] = {
+	FUNC("calls", 0x00, 0x24),
+	FUNC("one", 0x30, 5),
+	FUNC("both", 0x38, 4),
+	FUNC("chain", 0x40, 2),
+	FUNC("thunk", 0x50, 1),
+	FUNC("loops", 0x58, 5),
+	FUNC("to_loops", 0x60, 2),
+	FUNC("falls", 0x64, 4),
+	FUNC("behind", 0x68, 2),
+};
+
+/* Functions that end in others, by jumps or by falling through. */
+static const struct piece end_code[] = {
+	/* call one, both, chain, to_loops, falls, thunk, thunk; ret */
+	PIECE(0x00, 0xe8, 0x2b, 0, 0, 0, 0xe8, 0x2e, 0, 0, 0, 0xe8, 0x31, 0, 0, 0, 0xe8, 0x4c, 0, 0,
+		0, 0xe8, 0x4b, 0, 0, 0, 0xe8, 0x32, 0, 0, 0, 0xe8, 0x2d, 0, 0, 0, 0xc3),
+	/* A fix-up without a name: jmp behind the last call. */
+	PIECE(0x28, 0xeb, 0xf9),
+	PIECE(0x30, 0xe9, 0x1b, 0, 0, 0),	   /* jmp thunk */
+	PIECE(0x38, 0x74, 0x16, 0xeb, 0xf4),	   /* je thunk; jmp one */
+	PIECE(0x40, 0xeb, 0xee),		   /* jmp one */
+	PIECE(0x50, 0xc3),			   /* ret */
+	PIECE(0x58, 0xff, 0xc9, 0x75, 0xfc, 0xc3), /* dec %ecx; jne loops; ret */
+	PIECE(0x60, 0xeb, 0xf6),		   /* jmp loops */
+	PIECE(0x64, 0x89, 0xc0, 0x74, 0x01),	   /* mov %eax,%eax; je behind + 1 */
+	PIECE(0x68, 0x90, 0xc3),		   /* nop; ret */
+	/* Another one: jmp behind the first call of thunk. */
+	PIECE(0x70, 0x89, 0xc0, 0xeb, 0xaa),
+};
+
+static struct uni_skid read_ends(void)
+{
+	return read_pieces(
+		end_code, uni_array_len(end_code), end_syms, uni_array_len(end_syms), NULL);
+}
+
+/* At a first byte, below a call of another function: which one jumped? */
+static void jumper_is_named(void **state)
+{
+	static const struct {
+		uint64_t pc, call, jumper;
+	} row[] = {
+		{ 0x50, 0x05, 0x30 }, /* one left for thunk */
+		{ 0x50, 0x0a, 0 },    /* both, or one */
+		{ 0x50, 0x0f, 0x30 }, /* chain left for one, and that for thunk */
+		{ 0x30, 0x0f, 0 },    /* one leaves, and may come back */
+		{ 0x58, 0x14, 0 },    /* or loops itself */
+		{ 0x68, 0x19, 0x64 }, /* falls went on, or into it */
+		{ 0x50, 0x19, 0 },    /* falls does not lead there */
+	};
+	struct uni_skid s = read_ends();
+
+	for (size_t i = 0; i < uni_array_len(row); i++) {
+		struct uni_chain c = unskid_by(&s, TEXT + BIAS + row[i].pc,
+			TEXT + BIAS + row[i].call, 0, UNI_VCPU_RUNNING);
+		bool is_known = row[i].jumper != 0;
+
+		assert_int_equal(c.nr, 2);
+		assert_int_equal(c.pc[0], TEXT + BIAS + (is_known ? row[i].jumper : row[i].pc));
+		assert_int_equal(c.flags[0],
+			UNI_FRAME_EXACT | (is_known ? UNI_FRAME_MOVED : UNI_FRAME_UNSURE));
+		assert_int_equal(c.pc[1], TEXT + BIAS + row[i].call);
+	}
+	uni_skid_deinit(&s);
+}
+
+static void jumps_without_a_name(void **state)
+{
+	const uint32_t entered = UNI_SKID_RETURNS | UNI_SKID_ENTERS;
+	struct uni_skid s = read_ends();
+
+	assert_int_equal(flags_behind(&s, TEXT + 0x05), UNI_SKID_BEHIND);
+	assert_int_equal(flags_behind(&s, TEXT + 0x1e), entered);
+	assert_int_equal(flags_behind(&s, TEXT + 0x23), entered);
+	uni_skid_deinit(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(jumper_is_named),
+		cmocka_unit_test(jumps_without_a_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
