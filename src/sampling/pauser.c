@@ -104,9 +104,6 @@ static bool wait_until(struct uni_pauser *s, uint64_t deadline_ns)
 	}
 }
 
-/* The purpose of a pause; RETAKE: chains for which the slab was too small. */
-enum purpose { CHAINS, RETAKE, WATCHES };
-
 /* The thread that the vCPU runs, unless all threads are captured anyway. */
 static void capture_thread(struct uni_pauser *s, uint32_t v)
 {
@@ -133,8 +130,7 @@ static void unwind_now(struct uni_pauser *s, const struct uni_regs *regs, struct
  * Chains of the vCPUs in the set that have registers, or what finish_chains() needs for them. The
  * memory must be read while the guest is held.
  */
-static void capture_chains(
-	struct uni_pauser *s, const struct uni_vcpuset *set, enum purpose purpose)
+static void capture_chains(struct uni_pauser *s, const struct uni_vcpuset *set)
 {
 	struct uni_capture *c = s->cap;
 	uint64_t begin_ns = uni_now_ns();
@@ -149,11 +145,11 @@ static void capture_chains(
 		if (regs->state == UNI_VCPU_OFFLINE)
 			continue;
 		if (regs->state == UNI_VCPU_UNKNOWN || !regs->pc_valid) {
-			c->unknown += purpose == CHAINS;
+			c->unknown++;
 			continue;
 		}
-		if (s->slab != NULL && purpose == CHAINS)
-			uni_slab_take(s->slab, v, regs);
+		if (s->slab != NULL)
+			uni_slab_take(s->slab, v, regs, &c->chain[v]);
 		else
 			unwind_now(s, regs, &c->chain[v]);
 		uni_vcpuset_add(&c->have, v);
@@ -164,34 +160,21 @@ static void capture_chains(
 	s->stats.unwind_ns += uni_now_ns() - begin_ns;
 }
 
-/* With the guest running again: the vCPUs for which the slab, or that of the threads, was too
- * small; returns false if there are none. */
-static bool finish_chains(
-	struct uni_pauser *s, const struct uni_vcpuset *set, struct uni_vcpuset *again_ret)
+/* With the guest running again. */
+static void finish_chains(struct uni_pauser *s, const struct uni_vcpuset *set)
 {
 	uint64_t begin_ns = uni_now_ns();
 	struct uni_capture *c = s->cap;
-	bool again = false;
-
-	*again_ret = (struct uni_vcpuset){ 0 };
 
 	for (uint32_t v = 0; s->slab != NULL && v < s->nr_vcpus; v++) {
 		if (!uni_vcpuset_has(set, v) || !uni_vcpuset_has(&c->have, v))
 			continue;
-		if (uni_slab_unwind(s->slab, v, &c->regs[v], &c->chain[v])) {
+		if (uni_slab_unwind(s->slab, v, &c->regs[v], &c->chain[v]))
 			uni_slab_unskid(s->slab, v, &c->regs[v], &c->chain[v]);
-			continue;
-		}
-		uni_vcpuset_add(again_ret, v);
-		again = true;
 	}
-	/* Threads are of the moment of their vCPUs: once more is once more for all. */
-	if (s->threads != NULL && uni_threads_unwind(s->threads)) {
-		*again_ret = *set;
-		again = true;
-	}
+	if (s->threads != NULL)
+		(void)uni_threads_unwind(s->threads);
 	s->stats.unwind_ns += uni_now_ns() - begin_ns;
-	return again;
 }
 
 /* With the guest held: only reads, into memory that is there. */
@@ -234,7 +217,7 @@ static void note_pause(
 }
 
 /* One snap, held while memory is read. */
-static int hold_once(struct uni_pauser *s, const struct uni_vcpuset *set, enum purpose purpose)
+static int snap_held(struct uni_pauser *s, const struct uni_vcpuset *set, bool only_watches)
 {
 	_cleanup_pause_ struct uni_pause p = { 0 };
 	int rc = uni_pause_begin(&p, s->t, set, s->cap->regs);
@@ -245,12 +228,11 @@ static int hold_once(struct uni_pauser *s, const struct uni_vcpuset *set, enum p
 			uni_sched_paused(&s->sched, p.begin_ns, p.end_ns);
 		return rc;
 	}
-	if (purpose == CHAINS && s->ran != NULL)
+	if (!only_watches && s->ran != NULL)
 		uni_ran_not(s->ran, set, s->cap->regs, &s->cap->waited);
-	if (purpose != WATCHES)
-		capture_chains(s, set, purpose);
-	if (purpose != RETAKE)
-		capture_watches(s);
+	if (!only_watches)
+		capture_chains(s, set);
+	capture_watches(s);
 	end_pause(s, &p);
 	if (s->ran != NULL)
 		uni_ran_resumed(s->ran, set, s->cap->regs);
@@ -260,34 +242,9 @@ static int hold_once(struct uni_pauser *s, const struct uni_vcpuset *set, enum p
 		uni_shares_resumed(s->shares, set);
 	}
 	note_pause(s, &p, set);
+	if (!only_watches)
+		finish_chains(s, set);
 	return 0;
-}
-
-/* If the guest cannot be held again, the shorter chain stays, and where the vCPU was. */
-static void retake_chains(struct uni_pauser *s, const struct uni_vcpuset *again)
-{
-	uint8_t state[UNI_VCPU_MAX] = { 0 };
-
-	for (uint32_t v = 0; v < s->nr_vcpus; v++)
-		state[v] = s->cap->regs[v].state;
-	if (hold_once(s, again, RETAKE) == 0) {
-		if (s->threads != NULL)
-			(void)uni_threads_unwind(s->threads);
-		return;
-	}
-	for (uint32_t v = 0; v < s->nr_vcpus; v++)
-		s->cap->regs[v].state = state[v];
-}
-
-static int snap_held(struct uni_pauser *s, const struct uni_vcpuset *set, bool only_watches)
-{
-	int rc = hold_once(s, set, only_watches ? WATCHES : CHAINS);
-	struct uni_vcpuset again;
-	bool any = rc == 0 && !only_watches && finish_chains(s, set, &again);
-
-	if (any && s->resume == 0)
-		retake_chains(s, &again);
-	return rc;
 }
 
 /*
@@ -334,7 +291,7 @@ static int tick_free(struct uni_pauser *s, bool only_watches)
 	if (!(s->caps & UNI_CAP_NO_PAUSE))
 		note_pause(s, &p, &s->all);
 	if (!only_watches) {
-		capture_chains(s, &s->all, CHAINS);
+		capture_chains(s, &s->all);
 		if (s->threads != NULL)
 			(void)uni_threads_unwind(s->threads);
 	}
@@ -516,7 +473,7 @@ static int sampler_init(struct uni_pauser *s, struct uni_target *t,
 	budget = budget_for(s->nr_vcpus, pause_ns_of(cfg));
 	rc = uni_as_create(t->ops->gmem(t), &budget, &s->as, err);
 	if (rc == 0)
-		rc = uni_slab_create(t, cfg->unwinder, s->nr_vcpus, &budget, &s->slab, err);
+		rc = uni_slab_create(t, cfg->unwinder, s->nr_vcpus, &budget, true, &s->slab, err);
 	if (rc == 0)
 		rc = uni_ran_create(t, s->nr_vcpus, &s->ran, err);
 	if (rc == 0)

@@ -9,11 +9,16 @@
 #define EXTENT_MIN   1024u
 #define EXTENT_MAX   (64u << 10) /* a sample's budget is 256 KiB */
 #define EXTENT_SLACK 512u	 /* more than the last chain took */
+#define LIVE_FIRST   32u	 /* chains in a row that must fit, before one is followed later */
+#define LIVE_MAX     (1u << 16)
 
 struct stack {
 	struct uni_as *as;
-	uint32_t extent; /* bytes that are copied */
-	bool blind;	 /* no page tables: nothing was copied */
+	uint32_t extent;   /* bytes that are copied */
+	bool blind;	   /* no page tables: nothing was copied */
+	bool fits;	   /* the chain that was followed while held needed no more than the copy */
+	uint32_t live;	   /* so many chains in a row are still to be followed while held */
+	uint32_t live_for; /* as many as that, after one that did not fit */
 };
 
 struct uni_slab {
@@ -31,7 +36,7 @@ static bool of_use(struct uni_target *t, const struct uni_unwinder *u)
 }
 
 int uni_slab_create(struct uni_target *t, const struct uni_unwinder *u, uint32_t nr_vcpus,
-	const struct uni_as_budget *budget, struct uni_slab **ret, struct uni_err *err)
+	const struct uni_as_budget *budget, bool live, struct uni_slab **ret, struct uni_err *err)
 {
 	struct uni_slab *s;
 	int rc = 0;
@@ -45,6 +50,8 @@ int uni_slab_create(struct uni_target *t, const struct uni_unwinder *u, uint32_t
 	s->u = u;
 	for (; s->nr < nr_vcpus && rc == 0; s->nr++) {
 		s->stack[s->nr].extent = EXTENT_FIRST;
+		s->stack[s->nr].live_for = LIVE_FIRST;
+		s->stack[s->nr].live = live ? LIVE_FIRST : 0;
 		rc = uni_as_create(t->ops->gmem(t), budget, &s->stack[s->nr].as, err);
 	}
 	if (rc != 0) {
@@ -64,9 +71,11 @@ void uni_slab_destroy(struct uni_slab *s)
 	free(s);
 }
 
-void uni_slab_take(struct uni_slab *s, uint32_t vcpu, const struct uni_regs *regs)
+void uni_slab_take(
+	struct uni_slab *s, uint32_t vcpu, const struct uni_regs *regs, struct uni_chain *ret)
 {
 	struct stack *k = &s->stack[vcpu];
+	uint32_t reads;
 
 	k->blind = uni_unwind_begin(s->u, k->as, regs) != 0;
 	if (k->blind || !regs->sp_valid)
@@ -74,6 +83,11 @@ void uni_slab_take(struct uni_slab *s, uint32_t vcpu, const struct uni_regs *reg
 	uni_as_prefetch(k->as);
 	/* The word below is the last one that was popped (unwind/skid.c). */
 	uni_as_touch(k->as, uni_gva_of(regs->sp - 8), k->extent + 8);
+	if (k->live == 0)
+		return;
+	reads = uni_as_stats(k->as)->reads;
+	uni_unwind_go(s->u, k->as, regs, ret);
+	k->fits = uni_as_stats(k->as)->reads == reads;
 }
 
 /* As much as the last chains took; less only slowly. */
@@ -105,10 +119,17 @@ bool uni_slab_unwind(
 		return true;
 	}
 	uni_as_seal(k->as);
+	if (k->live != 0 && regs->sp_valid) {
+		adapt_extent(k, regs, ret);
+		k->live = k->fits ? k->live - 1 : k->live_for;
+		return true;
+	}
 	uni_unwind_go(s->u, k->as, regs, ret);
 	adapt_extent(k, regs, ret);
 	if (!uni_as_missed(k->as))
 		return true;
 	k->extent = uni_min(2 * k->extent, EXTENT_MAX);
+	k->live_for = uni_min(2 * k->live_for, LIVE_MAX);
+	k->live = k->live_for;
 	return false;
 }

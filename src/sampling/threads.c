@@ -59,7 +59,7 @@ static int make_room(struct uni_threads *s, uint32_t room, struct uni_err *err)
 	if (n.list == NULL || n.chain == NULL || n.slot == NULL || n.place == NULL)
 		rc = uni_err_nomem(err);
 	else
-		rc = uni_slab_create(s->t, s->u, room, &stack_budget, &n.slab, err);
+		rc = uni_slab_create(s->t, s->u, room, &stack_budget, false, &n.slab, err);
 	if (rc != 0) {
 		free_room(&n);
 		return rc;
@@ -158,7 +158,7 @@ static void take_one(struct uni_threads *s, uint32_t i)
 	if (t->nr_then != 0)
 		chain_of(t, &s->chain[i]);
 	else if (s->slab != NULL)
-		uni_slab_take(s->slab, slot, &t->regs);
+		uni_slab_take(s->slab, slot, &t->regs, &s->chain[i]);
 	else
 		uni_unwind(s->u, s->as, &t->regs, &s->chain[i]);
 }

@@ -202,9 +202,8 @@ struct fixture {
 	struct uni_slab *slab;
 	struct uni_regs regs;
 	struct uni_chain chain;
-	unsigned nr, short_chains, deep, off; /* samples */
-	bool only_once;			      /* it cannot be held again for the same sample */
-	unsigned taken;
+	unsigned nr, short_chains, deep; /* samples */
+	unsigned every;			 /* one of so many is deep */
 };
 
 static void open_fixture(struct fixture *x, unsigned most)
@@ -214,7 +213,7 @@ static void open_fixture(struct fixture *x, unsigned most)
 	x->hints =
 		(struct uni_unwind_hints){ .text_start = BASE, .text_size = 0x1000, .cfi = &table };
 	uni_unwinder_init(&x->u, &uni_arch_x86_64, &x->hints);
-	assert_int_equal(uni_slab_create(&x->f.t, &x->u, 2, NULL, &x->slab, NULL), 0);
+	assert_int_equal(uni_slab_create(&x->f.t, &x->u, 2, NULL, false, &x->slab, NULL), 0);
 	x->regs = (struct uni_regs){ .pc = PC, .pc_valid = true, .sp_valid = true };
 }
 
@@ -247,7 +246,7 @@ static bool sample(struct fixture *x, unsigned vcpu)
 	bool ok;
 
 	x->f.held = true;
-	uni_slab_take(x->slab, vcpu, &x->regs);
+	uni_slab_take(x->slab, vcpu, &x->regs, &x->chain);
 	run_on(x);
 	ok = uni_slab_unwind(x->slab, vcpu, &x->regs, &x->chain);
 	assert_int_equal(x->f.while_running, 0);
@@ -275,7 +274,6 @@ static void chains_of_the_past(void **state)
 static void slabs_that_are_too_small(void **state)
 {
 	static struct fixture x;
-	unsigned missed = 0;
 
 	open_fixture(&x, 32);
 	for (unsigned i = 0; i < 400; i++) { /* little is needed, so little is taken */
@@ -286,21 +284,29 @@ static void slabs_that_are_too_small(void **state)
 	assert_false(sample(&x, 0));
 	assert_in_range(x.chain.nr, 1, 299);
 	assert_int_equal(x.chain.stop, UNI_STOP_FAULT);
-	for (unsigned i = 0; i < 20; i++) { /* it grows until the chain fits */
-		frames(&x, STACK + 0x10000, 300, 128);
-		missed += !sample(&x, 0);
+	/* The next ones are followed while it is held, whatever they need. */
+	for (unsigned i = 0; i < 200; i++) {
+		frames(&x, STACK + 0x10000 + 0x400 * i, i % 50 == 0 ? 300 : 3,
+			i % 100 == 0 ? 512 : 128);
+		assert_true(sample(&x, 0));
+		assert_int_equal(x.chain.nr, i % 50 == 0 ? 300 : 3);
+		assert_int_equal(x.chain.stop, UNI_STOP_ROOT);
 	}
-	assert_int_equal(x.chain.nr, 300);
-	assert_in_range(missed, 0, 8);
+	/* When enough of them have fitted, they are followed later again. */
+	for (unsigned i = 0; i < 100; i++) {
+		frames(&x, STACK, 3, 32);
+		assert_true(sample(&x, 0));
+	}
+	frames(&x, STACK + 0x10000, 300, 512);
+	assert_false(sample(&x, 0));
 	close_fixture(&x);
 }
 
-#define RARELY 400u
-#define DEEP   300u
+#define DEEP 300u
 
 static unsigned depth(const struct fixture *x)
 {
-	return x->nr % RARELY == RARELY - 1 ? DEEP : 3;
+	return x->nr % x->every == x->every - 1 ? DEEP : 3;
 }
 
 static int fake_snap(
@@ -309,12 +315,6 @@ static int fake_snap(
 	struct fixture *x = (struct fixture *)t;
 
 	x->f.snaps++;
-	if (x->only_once && x->taken == x->nr + 1) {
-		/* So a target leaves them that cannot. */
-		*ret = (struct uni_regs){ .state = UNI_VCPU_OFFLINE };
-		return -UNI_EAGAIN;
-	}
-	x->taken = x->nr + 1;
 	x->f.held = true;
 	frames(x, STACK, depth(x), 128);
 	*ret = x->regs;
@@ -332,12 +332,11 @@ static void on_sample(void *ctx, const struct uni_sample *s)
 	struct fixture *x = ctx;
 
 	x->short_chains += s->nr != depth(x) || s->stop != UNI_STOP_ROOT;
-	x->deep += s->nr == DEEP;
-	x->off += s->state == UNI_VCPU_OFFLINE;
+	x->deep += depth(x) == DEEP && s->nr > 3;
 	x->nr++;
 }
 
-static void run_sampler(struct fixture *x, bool only_once)
+static void run_sampler(struct fixture *x, unsigned every)
 {
 	const struct uni_sampler_cfg cfg = { .frequency = 500,
 		.duration_ns = 2 * UNI_NSEC_PER_SEC,
@@ -351,33 +350,27 @@ static void run_sampler(struct fixture *x, bool only_once)
 
 	open_fixture(x, 32);
 	x->f.t.arch = &uni_arch_x86_64;
-	x->only_once = only_once;
+	x->every = every;
 	assert_int_equal(uni_sampler_run(&x->f.t, &cfg, &stats, &end, NULL), 0);
-	assert_true(x->nr > 2 * RARELY);
-	assert_true(x->f.snaps > x->nr);
+	assert_true(x->nr > 800);
 	assert_int_equal(x->f.while_running, 0);
-	assert_int_equal(x->off, 0);
 	uni_record_stats_deinit(&stats);
 }
 
-/* A sampler holds the vCPU once more, so that no chain is short. */
-static void taken_again(void **state)
+/* Each sample is of its own moment, however deep its stack is: the vCPU is held once for it. */
+static void each_moment_counts(void **state)
 {
 	static struct fixture x;
 
-	run_sampler(&x, false);
+	run_sampler(&x, 24);
+	assert_int_equal(x.f.snaps, x.nr);
+	assert_int_equal(x.deep, x.nr / 24);
 	assert_int_equal(x.short_chains, 0);
-	assert_true(x.deep >= 2);
 	close_fixture(&x);
-}
-
-/* If it cannot, the chain stays short, and the vCPU is where it was. */
-static void not_taken_again(void **state)
-{
-	static struct fixture x;
-
-	run_sampler(&x, true);
-	assert_true(x.short_chains >= 1);
+	run_sampler(&x, 400);
+	assert_int_equal(x.f.snaps, x.nr);
+	assert_int_equal(x.deep, x.nr / 400);
+	assert_in_range(x.short_chains, 1, 2);
 	close_fixture(&x);
 }
 
@@ -402,11 +395,11 @@ static void of_no_use(void **state)
 	close_fixture(&x);
 	open_fixture(&x, 32);
 	assert_int_equal(uni_unwinder_use(&x.u, "fp", NULL), 0);
-	assert_int_equal(uni_slab_create(&x.f.t, &x.u, 1, NULL, &s, NULL), 0);
+	assert_int_equal(uni_slab_create(&x.f.t, &x.u, 1, NULL, false, &s, NULL), 0);
 	assert_null(s);
 	assert_int_equal(uni_unwinder_use(&x.u, "cfi,fp", NULL), 0);
 	x.hints.cfi = NULL;
-	assert_int_equal(uni_slab_create(&x.f.t, &x.u, 1, NULL, &s, NULL), 0);
+	assert_int_equal(uni_slab_create(&x.f.t, &x.u, 1, NULL, false, &s, NULL), 0);
 	assert_null(s);
 	close_fixture(&x);
 }
@@ -418,8 +411,7 @@ int main(void)
 		cmocka_unit_test(prefetched_in_part),
 		cmocka_unit_test(chains_of_the_past),
 		cmocka_unit_test(slabs_that_are_too_small),
-		cmocka_unit_test(taken_again),
-		cmocka_unit_test(not_taken_again),
+		cmocka_unit_test(each_moment_counts),
 		cmocka_unit_test(without_registers),
 		cmocka_unit_test(of_no_use),
 	};
