@@ -294,7 +294,7 @@ static bool same_build(const struct uni_image *a, const struct uni_image *b)
 	return strcmp(uni_image_path(a), uni_image_path(b)) == 0;
 }
 
-static int load_mapped(const struct uni_guest *g, const char *name, uni_gva gva, uint64_t size,
+static int load_mapped(const struct placing *p, const char *name, uni_gva gva, uint64_t size,
 	struct uni_image **ret, struct uni_err *err)
 {
 	_cleanup_free_ void *data = size <= MAPPED_MAX ? malloc((size_t)size) : NULL;
@@ -302,8 +302,10 @@ static int load_mapped(const struct uni_guest *g, const char *name, uni_gva gva,
 
 	/* A process has no other addresses. */
 	if (data != NULL)
-		rc = uni_gmem_read(g->t->ops->gmem(g->t), uni_gpa_of(gva.v), data, (size_t)size);
-	return rc == 0 ? uni_image_from_memory(name, data, (size_t)size, ret, err) : rc;
+		rc = uni_gmem_read(
+			p->g->t->ops->gmem(p->g->t), uni_gpa_of(gva.v), data, (size_t)size);
+	return rc == 0 ? uni_image_from_memory_for(name, data, (size_t)size, &p->search, ret, err)
+		       : rc;
 }
 
 /* A file that is no ELF, or of another machine, has no place here. path NULL: it is no file. */
@@ -315,7 +317,7 @@ static void place_file(void *ctx, const char *path, const char *name, uni_gva gv
 	struct uni_err err = { 0 };
 
 	if ((path != NULL ? uni_image_load_from(path, &p->search, &img, &err)
-			  : load_mapped(g, name, gva, size, &img, &err)) != 0)
+			  : load_mapped(p, name, gva, size, &img, &err)) != 0)
 		return;
 	if (g->image != NULL && !p->placed && same_build(g->image, img)) {
 		g->bias = gva.v - first_byte(g->image);
@@ -388,6 +390,7 @@ int uni_guest_place_files(
 	int rc;
 
 	p.search.called = true;
+	p.search.follow = g->image != NULL ? uni_image_follows(g->image) : 0;
 	rc = g->t->ops->files(g->t, place_file, &p);
 	if (rc != 0)
 		return uni_err_set(

@@ -163,6 +163,11 @@ static const struct uni_gmem_region *find_region(const struct uni_gmem *m, uint6
 	return &m->region[lo - 1];
 }
 
+bool uni_gmem_has(const struct uni_gmem *m, uni_gpa gpa)
+{
+	return find_region(m, gpa.v) != NULL;
+}
+
 int uni_gmem_read(struct uni_gmem *m, uni_gpa gpa, void *buf, size_t len)
 {
 	uint64_t at = gpa.v;

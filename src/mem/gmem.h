@@ -82,6 +82,9 @@ size_t uni_gmem_granule(const struct uni_gmem *m);
 void uni_gmem_set_direct(struct uni_gmem *m);
 bool uni_gmem_is_direct(const struct uni_gmem *m);
 
+/* Is the byte in a region? */
+bool uni_gmem_has(const struct uni_gmem *m, uni_gpa gpa);
+
 /*
  * Copies [gpa, gpa + len) to buf, across adjacent regions if needed. Returns 0; -UNI_ERANGE if any
  * byte is outside every region; else the target's error. buf is unspecified on failure. No

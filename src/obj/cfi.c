@@ -224,7 +224,7 @@ static int compile_table(
 {
 	uint64_t known =
 		1ull << src->arch->sp_reg | 1ull << src->arch->fp_reg | 1ull << src->arch->pc_reg;
-	uint64_t follow = 0;
+	uint64_t follow = src->follow & ~known;
 	int rc;
 
 	for (int pass = 1;; pass++) {

@@ -112,6 +112,7 @@ int uni_image_read_cfi(struct uni_image *img, const struct uni_objfile *sym, str
 		.code = code,
 		.entry = img->entries,
 		.nr_entries = img->nr_entries,
+		.follow = img->follow,
 		.bad = &img->bad_cfi };
 
 	if (img->arch == NULL)

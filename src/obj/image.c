@@ -220,6 +220,12 @@ static bool find_other(struct uni_image *img, const struct uni_objfile *f,
 	return false;
 }
 
+static void take_search(struct uni_image *img, const struct uni_image_search *search)
+{
+	img->called = search != NULL && search->called;
+	img->follow = search != NULL ? search->follow : 0;
+}
+
 int uni_image_load_from(const char *path, const struct uni_image_search *search,
 	struct uni_image **ret, struct uni_err *err)
 {
@@ -230,7 +236,7 @@ int uni_image_load_from(const char *path, const struct uni_image_search *search,
 
 	if (img == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory loading %s", path);
-	img->called = search != NULL && search->called;
+	take_search(img, search);
 	rc = uni_objfile_load(path, &f, err);
 	if (rc != 0)
 		return rc;
@@ -252,12 +258,19 @@ int uni_image_load(const char *path, struct uni_image **ret, struct uni_err *err
 int uni_image_from_memory(const char *name, const void *data, size_t size, struct uni_image **ret,
 	struct uni_err *err)
 {
+	return uni_image_from_memory_for(name, data, size, NULL, ret, err);
+}
+
+int uni_image_from_memory_for(const char *name, const void *data, size_t size,
+	const struct uni_image_search *search, struct uni_image **ret, struct uni_err *err)
+{
 	_cleanup_(uni_objfile_deinit) struct uni_objfile f = { 0 };
 	_cleanup_(destroy_p) struct uni_image *img = image_new(name);
 	int rc;
 
 	if (img == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory loading %s", name);
+	take_search(img, search);
 	rc = uni_objfile_from_memory(name, data, size, &f, err);
 	if (rc == 0)
 		rc = build_image(img, &f, NULL, err);
@@ -290,6 +303,11 @@ bool uni_image_set_path(struct uni_image *img, const char *path)
 	free(img->path);
 	img->path = copy;
 	return true;
+}
+
+uint64_t uni_image_follows(const struct uni_image *img)
+{
+	return img->cfi != NULL ? img->cfi->table.regs : 0;
 }
 
 const char *uni_image_path(const struct uni_image *img)

@@ -39,6 +39,9 @@ struct uni_image_search {
 	const char *const *debug_dirs; /* borrowed */
 	size_t nr_debug_dirs;
 	bool called; /* the guest loads the image by itself: chains go on at its entry point */
+	/* Registers, by their DWARF numbers, that the unwind rows of the program need: its callers
+	 * are found through this image, too. uni_image_follows(). */
+	uint64_t follow;
 };
 
 /*
@@ -63,7 +66,12 @@ int uni_image_load(const char *path, struct uni_image **ret, struct uni_err *err
 /* The same from memory; name is for messages. data is copied. */
 int uni_image_from_memory(const char *name, const void *data, size_t size, struct uni_image **ret,
 	struct uni_err *err);
+/* The same; of search only `called` and `follow` count. */
+int uni_image_from_memory_for(const char *name, const void *data, size_t size,
+	const struct uni_image_search *search, struct uni_image **ret, struct uni_err *err);
 void uni_image_destroy(struct uni_image *img); /* NULL-safe */
+/* The registers whose values its unwind rows need, besides pc, sp and the frame pointer. */
+uint64_t uni_image_follows(const struct uni_image *img);
 /* It was opened by a link without its name. False: no memory. */
 bool uni_image_set_path(struct uni_image *img, const char *path);
 

@@ -38,6 +38,7 @@ struct uni_image {
 	bool called;			/* the image has no entry points: other code calls it */
 	char note[UNI_IMAGE_NOTE_MAX];	/* "" or why there are no symbols */
 	struct uni_image_hints *hints;
+	uint64_t follow; /* as in struct uni_image_search */
 	struct uni_changes changes;
 	struct uni_span *unnamed; /* spans that differ in the guest: they have no names any more */
 	size_t nr_unnamed;

@@ -207,6 +207,20 @@ while True:
 		"$U" report "$T/s.uniscope" -n 0 >"$T/report" && grep __vdso_clock_gettime "$T/report" && ! grep ' 0x7f' "$T/report"
 }
 
+# The caller's frame is found by rbx, which libraries and the vDSO must leave known.
+on_another_stack() {
+	for above in 'memcpy\|memmove' __vdso_clock_gettime; do
+		end
+		case $above in
+		mem*) "$BUILD/tests/e2e/otherstack" & ;;
+		*) "$BUILD/tests/e2e/otherstack" tell & ;;
+		esac
+		pid=$!
+		stacks_until "$above" && grep -A99 "$above" "$T/stacks" >"$T/above" &&
+			grep -q ' run_on+' "$T/above" && grep -q ' main+' "$T/above" && ! grep '?' "$T/stacks" || return 1
+	done
+}
+
 # An upgrade replaces libraries of running processes. The old file has its names, in `stacks` and for the observer of `record`.
 deleted_library() {
 	rm -rf "$T/lib"
@@ -450,6 +464,7 @@ check 'a process that sleeps' asleep
 check 'one that a signal has stopped' stopped
 check 'one in a system call' in_kernel
 check 'one that asks for the time' in_vdso
+check 'libraries on a stack that was switched to' on_another_stack
 check 'a recording that is too short' too_short
 in_all check 'a library that was replaced while it runs' deleted_library
 check 'processes without a program, and one without its first thread' ended

@@ -332,6 +332,10 @@ static void the_space_does_not_wrap(void **state)
 		uni_gmem_create(&array_ops, array, UNI_GMEM_VIRTUAL, both, 2, &m, NULL), 0);
 	assert_int_equal(uni_as_create(m, &uni_as_budget_once, &as, NULL), 0);
 	assert_int_equal(uni_gmem_read(m, uni_gpa_of(UINT64_MAX), buf, 2), -UNI_ERANGE);
+	/* Without page tables, code is where there is memory. */
+	assert_int_equal(uni_as_check_exec(as, uni_gva_of(4095)), 0);
+	assert_int_equal(uni_as_check_exec(as, uni_gva_of(TOP)), 0);
+	assert_int_equal(uni_as_check_exec(as, uni_gva_of(4096)), -UNI_EFAULT);
 	assert_int_equal(uni_as_read(as, uni_gva_of(UINT64_MAX), buf, 2), -UNI_EFAULT);
 	assert_int_equal(uni_as_read_some(as, uni_gva_of(UINT64_MAX - 9), buf, 64), 10);
 	uni_as_destroy(as);
