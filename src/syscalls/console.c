@@ -48,11 +48,22 @@ static void take_line(struct console *c, const char *s, size_t len)
 	c->line[n] = '\0';
 }
 
-/* "[label] " in front, or strace's "123 ". */
-static const char *skip_thread(struct console *c, const char *s, uint32_t *ret)
+/* The rest of the line behind "[name] ". */
+static const char *skip_name(const char *s)
 {
 	const char *end = *s == '[' ? strchr(s, ']') : NULL;
-	size_t digits = strspn(s, "0123456789");
+
+	return end != NULL && end[1] == ' ' ? end + 2 : s;
+}
+
+/*
+ * "[label] " in front, or strace's "123 ". Nanos before its klib indents the number by four blanks
+ * for each lower one, and a thread with a name has "[name] " behind it.
+ */
+static const char *skip_thread(struct console *c, const char *s, uint32_t *ret)
+{
+	const char *end = *s == '[' ? strchr(s, ']') : NULL, *number = s + strspn(s, " ");
+	size_t digits = strspn(number, "0123456789");
 	char pid[40];
 
 	*ret = 0;
@@ -66,10 +77,11 @@ static const char *skip_thread(struct console *c, const char *s, uint32_t *ret)
 		}
 		return end + 2;
 	}
-	if (digits != 0 && digits < 20 && s[digits] == ' ') {
-		(void)snprintf(pid, sizeof(pid), "pid %.*s", (int)digits, s);
+	if (digits != 0 && digits < 20 && number[digits] == ' ') {
+		(void)snprintf(pid, sizeof(pid), "pid %.*s", (int)digits, number);
 		*ret = uni_sysc_clean_text(c->log, pid, strlen(pid));
-		return s + digits + strspn(s + digits, " ");
+		number += digits;
+		return skip_name(number + strspn(number, " "));
 	}
 	return s;
 }

@@ -509,12 +509,16 @@ static void others(void **state)
 		"1 mmap\n"
 		"1 mmap: addr 0x0, length 0x2000, prot 0x3, flags 0x22, fd -1, offset 0x0\n"
 		"1    hint at 0x10000\n"
-		"2 openat\n"
-		"2 open: \"/etc/hosts\", flags 0, mode 0\n"
-		"2 open: a remark\n"
+		"    2 openat\n"
+		"    2 open: \"/etc/hosts\", flags 0, mode 0\n"
+		"    2 open: a remark\n"
 		"1 direct return: 484317986816, rsp 0x7fff\n"
-		"2 direct return: -2, rsp 0x7fff\n"
-		"1 mmap: after its end\n",
+		"    2 direct return: -2, rsp 0x7fff\n"
+		"1 mmap: after its end\n"
+		"1 [main] close\n"
+		"1 [main] close: fd 3\n"
+		"        3 [a worker] close\n"
+		"1 [main] direct return: 0, rsp 0x7fff\n",
 		EM_X86_64, &log);
 	assert_int_equal(log.unknown, 1);
 	expect_print(&log, &plain,
@@ -525,7 +529,9 @@ static void others(void **state)
 		"[pid 1] mmap(addr 0x0, length 0x2000, prot 0x3, flags 0x22, fd -1, offset 0x0) = "
 		"484317986816\n"
 		"[pid 2] openat(\"/etc/hosts\", flags 0, mode 0)   = -1 ENOENT (No such file or "
-		"directory)\n");
+		"directory)\n"
+		"[pid 1] close(fd 3)                             = 0\n"
+		"[pid 3] close(...)                              = ?\n");
 	uni_sysc_log_deinit(&log);
 	read_console("12:34:56 getpid() = 7\n"
 		     "12:34:56.789012 close(4) = 0\n"
