@@ -67,6 +67,9 @@ books() { # of the good run, to the event
 		assert any(l[2] == "sends who-has" and l[0] == who["netif"] for l in m["labels"])
 		assert any(p[0] == "gc" for p in m["pauses"]) and any(p[0] == "hiatus" for p in m["pauses"])
 		assert m["gaps"] == 0
+		last = {w[0]: name[w[1]] for w in m["waits"] if w[5] is None}
+		asleep = "sleep 1000000000 us"
+		assert (last.get(who["sleeper"]), last.get(who["napper"])) == (asleep, asleep), last
 	EOF
 }
 

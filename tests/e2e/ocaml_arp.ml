@@ -52,11 +52,17 @@ let httpd () =
   in
   serve 20
 
+(* Its wait is all that it does; and one that ends with a wait, after another. *)
+let sleeper () = sleep_ns 1_000_000_000_000L
+let napper () = sleep_ns 1_000_000L >>= fun () -> sleep_ns 1_000_000_000_000L
+
 let failing () = Lwt.pause () >>= fun () -> Lwt.fail_with "no route"
 
 let () =
   let threads = [ thread "netif" netif; thread "tcp" tcp ] in
   Lwt.async (fun () -> Lwt.catch (fun () -> thread "dhcp" failing) (fun _ -> Lwt.return_unit));
+  Lwt.async (fun () -> thread "sleeper" sleeper);
+  Lwt.async (fun () -> thread "napper" napper);
   Lwt_main.run (Lwt.bind (thread "httpd" httpd) (fun () -> Lwt.choose (Lwt.return_unit :: threads)));
   Gc.full_major ();
   Trace.note_gc 0.001;

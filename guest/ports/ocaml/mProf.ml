@@ -341,21 +341,6 @@ module Counter = struct
 end
 
 module Traced = struct
-  let started text f =
-    if not (on ()) then f ()
-    else
-      let id = fresh () and before = !running in
-      let f () = try f () with ex -> Lwt.fail ex in
-      event creates ~thread:(current ()) ~other:id ~number:type_async;
-      Option.iter (name id) text;
-      switch_to id;
-      let p = telling_end id (Lwt.with_value owner (Some id) f) in
-      remember known p id;
-      switch_to before;
-      p
-
-  let thread text f = started (Some text) f
-
   let named text p =
     if not (on () && Lwt.is_sleeping p) then p
     else
@@ -399,14 +384,38 @@ module Traced = struct
       let id = created type_wait "a promise" in
       (Some id, telling_end id p)
 
-  let when_over p f g =
+  let rec when_over : 'a 'b. 'a Lwt.t -> ('a -> 'b Lwt.t) -> (exn -> 'b Lwt.t) -> 'b Lwt.t =
+   fun p f g ->
     let me = current () and slept = Lwt.is_sleeping p in
     let what, p = if slept then awaited me p else (number_of p, p) in
+    let last f v = if slept then awaits_last me (f v) else f v in
     if slept then Option.iter (tell_wait me) what;
     Lwt.try_bind
       (fun () -> p)
-      (goes_on me ~slept ~what ~ends:ended f)
-      (goes_on me ~slept ~what ~ends:ended g)
+      (goes_on me ~slept ~what ~ends:ended (last f))
+      (goes_on me ~slept ~what ~ends:ended (last g))
+
+  (* A thread that ends with a promise waits for it, too, if that has a number and it told no other wait. *)
+  and awaits_last : 'b. int -> 'b Lwt.t -> 'b Lwt.t =
+   fun me p ->
+    if Lwt.is_sleeping p && me <> nobody && (not (Hashtbl.mem told_wait me)) && number_of p <> None then
+      when_over p Lwt.return Lwt.fail
+    else p
+
+  let started text f =
+    if not (on ()) then f ()
+    else
+      let id = fresh () and before = !running in
+      let f () = awaits_last id (try f () with ex -> Lwt.fail ex) in
+      event creates ~thread:(current ()) ~other:id ~number:type_async;
+      Option.iter (name id) text;
+      switch_to id;
+      let p = telling_end id (Lwt.with_value owner (Some id) f) in
+      remember known p id;
+      switch_to before;
+      p
+
+  let thread text f = started (Some text) f
 
   let when_ended p f = when_over p f Lwt.fail
 
