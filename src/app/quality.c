@@ -188,18 +188,24 @@ static void put_pauses(struct uni_sink *out, const struct uni_recorded_guest *g)
 					       : ": only to copy what --watch asked for");
 }
 
-uint64_t uni_quality_count(const struct uni_record_stats *st, const struct uni_sample_filter *shown)
+/* The sum over the states that are counted. */
+static uint64_t sum_shown(
+	const uint64_t by_state[UNI_VCPU_STATE_NR], const struct uni_sample_filter *shown)
 {
-	uint64_t counted = 0;
+	const struct uni_sample_filter kind = { .on_cpu = shown->on_cpu,
+		.off_cpu = shown->off_cpu };
+	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < UNI_VCPU_STATE_NR; i++) {
-		const struct uni_sample_filter kind = { .on_cpu = shown->on_cpu,
-			.off_cpu = shown->off_cpu };
-
 		if (uni_sample_passes(&kind, &(struct uni_sample){ .state = (uint8_t)i }))
-			counted += st->state[i];
+			sum += by_state[i];
 	}
-	return counted;
+	return sum;
+}
+
+uint64_t uni_quality_count(const struct uni_record_stats *st, const struct uni_sample_filter *shown)
+{
+	return sum_shown(st->state, shown);
 }
 
 bool uni_quality_stands_still(
@@ -211,19 +217,28 @@ bool uni_quality_stands_still(
 
 #define UNSURE_SHARE 10.0 /* in %: fewer bend no profile by much */
 
-/* Fewer of the chosen samples were taken, if some stand for several. */
-static uint64_t taken_of(const struct uni_record_stats *st, uint64_t nr)
+/*
+ * So many samples of weight 1 would tell shares as well (Kish, "Survey Sampling", 1965, 11.7):
+ * by pauses, one that stands for many deadlines is one look. The host's kernel aggregates.
+ */
+static uint64_t taken_of(const struct uni_record_stats *st, const struct uni_sample_filter *shown)
 {
+	double nr = (double)uni_quality_count(st, shown),
+	       squares = (double)sum_shown(st->squares, shown);
+
 	if (nr == 0 || st->samples == 0 || st->samples >= st->weight)
-		return nr;
-	return uni_max(
-		(uint64_t)((double)nr * (double)st->samples / (double)st->weight), UINT64_C(1));
+		return (uint64_t)nr;
+	if (st->ticks == 0 || squares == 0)
+		nr *= (double)st->samples / (double)st->weight;
+	else
+		nr *= nr / squares;
+	return uni_max((uint64_t)nr, UINT64_C(1));
 }
 
 enum uni_doubt uni_quality_doubt(char ret[UNI_QUALITY_METHOD], const char *image,
 	const struct uni_record_stats *st, const struct uni_sample_filter *shown)
 {
-	uint64_t nr = taken_of(st, uni_quality_count(st, shown));
+	uint64_t nr = taken_of(st, shown);
 
 	if (is_elsewhere(ret, image, st))
 		return UNI_DOUBT_NO_PROFILE;

@@ -64,7 +64,9 @@ struct uni_record_stats {
 		callers; /* stops that tell who called the kernel, for time in it without samples */
 	uint64_t exits, exits_lost; /* VM exits written, and seen but not kept; all by weight */
 	uint64_t stop[UNI_STOP_NR];
-	uint64_t state[UNI_VCPU_STATE_NR]; /* where the vCPU was */
+	uint64_t state[UNI_VCPU_STATE_NR];   /* where the vCPU was */
+	uint64_t squares[UNI_VCPU_STATE_NR]; /* of the same weights: sums of their squares; all 0:
+						not known */
 	struct uni_pause_stats pause;
 	uint64_t begin_ns, end_ns;	/* of the run, CLOCK_MONOTONIC */
 	uint64_t unwind_ns, own_cpu_ns; /* time spent unwinding; CPU time of the whole process */

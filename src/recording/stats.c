@@ -82,6 +82,7 @@ void uni_record_stats_count(struct uni_record_stats *st, const struct uni_sample
 	add_saturated(&st->weight, s->weight);
 	add_saturated(&st->stop[stop], s->weight);
 	add_saturated(&st->state[state], s->weight);
+	add_saturated(&st->squares[state], (uint64_t)s->weight * s->weight);
 	if (stop != UNI_STOP_ROOT)
 		add_saturated(&st->truncated, s->weight);
 	/* All frames above a guess are guesses: so the outermost frame is enough. */
@@ -107,6 +108,7 @@ void uni_record_stats_take_shares(struct uni_record_stats *to, const struct uni_
 	to->outside_high = from->outside_high;
 	memcpy(to->stop, from->stop, sizeof(to->stop));
 	memcpy(to->state, from->state, sizeof(to->state));
+	memcpy(to->squares, from->squares, sizeof(to->squares));
 }
 
 bool uni_record_is_firmware(uint64_t pc)
@@ -227,8 +229,10 @@ void uni_record_stats_add(struct uni_record_stats *sum, const struct uni_record_
 	add_saturated(&sum->exits_lost, one->exits_lost);
 	for (unsigned i = 0; i < UNI_STOP_NR; i++)
 		add_saturated(&sum->stop[i], one->stop[i]);
-	for (unsigned i = 0; i < UNI_VCPU_STATE_NR; i++)
+	for (unsigned i = 0; i < UNI_VCPU_STATE_NR; i++) {
 		add_saturated(&sum->state[i], one->state[i]);
+		add_saturated(&sum->squares[i], one->squares[i]);
+	}
 	add_pauses(&sum->pause, &one->pause);
 	if (one->begin_ns != 0 && (sum->begin_ns == 0 || one->begin_ns < sum->begin_ns))
 		sum->begin_ns = one->begin_ns;

@@ -90,6 +90,20 @@ static void few_samples_are_few(void **state)
 	st.unsure = 50;
 	assert_int_equal(uni_quality_doubt(why, "a.elf", &st, &shown), UNI_DOUBT_UNSURE);
 	assert_non_null(strstr(why, "25 % of the samples may be of the caller or of the callee"));
+	/* 50 samples by pauses, of which one stands for 151 of 200 deadlines, are as good as one.
+	 */
+	st = (struct uni_record_stats){ .samples = 50, .weight = 200, .ticks = 50 };
+	st.state[UNI_VCPU_RUNNING] = 200;
+	st.squares[UNI_VCPU_RUNNING] = 49 + 151 * 151;
+	assert_int_equal(uni_quality_doubt(why, "a.elf", &st, &shown), UNI_DOUBT_TOO_FEW);
+	assert_non_null(strstr(why, "only 1 sample to"));
+	/* If they stand for alike times, each counts. */
+	st.squares[UNI_VCPU_RUNNING] = 50 * 16;
+	assert_int_equal(uni_quality_doubt(why, "a.elf", &st, &shown), UNI_DOUBT_NONE);
+	/* Those of the kernel are of alike times, however often a chain was seen. */
+	st.ticks = 0;
+	st.squares[UNI_VCPU_RUNNING] = 49 + 151 * 151;
+	assert_int_equal(uni_quality_doubt(why, "a.elf", &st, &shown), UNI_DOUBT_NONE);
 }
 
 int main(void)
