@@ -98,6 +98,36 @@ static void note_run(uint64_t who)
 	}
 }
 
+static int is_lock(const struct uni_trace_promise *p)
+{
+	return p && p->type == UNI_PROMISE_LOCK;
+}
+
+/* Whoever wakes up need not have got the lock that it waits for. */
+static void note_switch(uint64_t who)
+{
+	const struct uni_trace_promise *p = find_place(who);
+
+	if (p && p->waits_for != UNI_PROMISE_NOBODY && !is_lock(find_place(p->waits_for)))
+		note_run(who);
+}
+
+/* The lock waits for its owner, NOBODY for none. */
+static void note_owner(uint64_t lock, uint64_t owner)
+{
+	struct uni_trace_promise *p =
+		owner == UNI_PROMISE_NOBODY ? find_place(lock) : find_or_add(lock);
+
+	if (!p)
+		return;
+	p->type = UNI_PROMISE_LOCK;
+	p->waits_for = owner;
+	p->since = uni_machine_time();
+	/* There may be any number of locks without a name. */
+	if (owner == UNI_PROMISE_NOBODY && !p->name[0] && !(p->flags & UNI_TRACE_PROMISE_AWAITED))
+		remove_place(p);
+}
+
 static void note_become(uint64_t which, uint64_t other)
 {
 	struct uni_trace_promise *p = find_place(which),
@@ -154,8 +184,27 @@ static void set_flags(struct uni_trace_promise *p, uint32_t set, uint32_t clear)
 		p->flags = (p->flags & ~clear) | set;
 }
 
+static void change_lock(unsigned kind, uint64_t a, uint64_t lock)
+{
+	struct uni_trace_promise *p;
+
+	if (kind == UNI_PROMISE_TRY_READ) {
+		note_wait(a, lock);
+		p = find_place(lock);
+		if (p)
+			p->type = UNI_PROMISE_LOCK;
+		return;
+	}
+	note_owner(lock, a);
+	note_run(a);
+}
+
 static void change_table(unsigned kind, uint64_t a, uint64_t b, uint32_t c, const char *text)
 {
+	if (c == UNI_PROMISE_LOCK && kind != UNI_PROMISE_CREATE) {
+		change_lock(kind, a, b);
+		return;
+	}
 	switch (kind) {
 	case UNI_PROMISE_CREATE:
 		note_create(a, b, c);
@@ -175,6 +224,8 @@ static void change_table(unsigned kind, uint64_t a, uint64_t b, uint32_t c, cons
 		note_name(a, text);
 		break;
 	case UNI_PROMISE_SWITCH:
+		note_switch(a);
+		break;
 	case UNI_PROMISE_SIGNAL:
 		note_run(a);
 		break;

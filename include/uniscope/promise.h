@@ -23,7 +23,8 @@ extern "C" {
 /* Class of an extended record: UNI_TRACE_CLASS_USER + kind. Words, 64 bits each, in this order:
  * thread, other or value, text; types and reasons have a word of their own. A text is at most
  * UNI_PROMISE_TEXT bytes, NUL-padded so that the record's last word has an upper half of 0. A
- * record without text or type ends in a word of 0. */
+ * record without text or type ends in a word of 0. READ, TRY_READ and NOTIFY of a lock end in
+ * UNI_PROMISE_LOCK instead. */
 enum uni_promise_event_kind {
 	UNI_PROMISE_CREATE = 0,	     /* self, new one, type */
 	UNI_PROMISE_READ = 1,	     /* self, whose value it took */
@@ -71,6 +72,7 @@ enum uni_promise_kind_of {
 	UNI_PROMISE_SWITCH_TO = 17,
 	UNI_PROMISE_MVAR = 18,
 	UNI_PROMISE_THREAD = 19,
+	UNI_PROMISE_LOCK = 20, /* it has one owner at a time */
 };
 
 enum uni_promise_why_idle { UNI_PROMISE_WAIT_FOR_WORK, UNI_PROMISE_SUSPEND, UNI_PROMISE_HIBERNATE };
@@ -190,6 +192,29 @@ static inline void uni_promise_gc(uint64_t cycles)
 	UNI_PROMISE_CALL(uni_promise_word(UNI_PROMISE_GC, cycles));
 }
 
+/* A lock with an owner: a thread has it from "taken" to "given back". For a lock that its owner may
+ * take again, only the first and the last time count. Need not be created: each call says that
+ * `lock` is one. Its end, if there is any, is uni_promise_resolve(). */
+
+/* Call it before `self` waits for the lock. */
+static inline void uni_promise_lock_wait(uint64_t self, uint64_t lock)
+{
+	UNI_PROMISE_CALL(uni_promise_three(UNI_PROMISE_TRY_READ, self, lock, UNI_PROMISE_LOCK));
+}
+
+/* Call it as soon as `self` has the lock. */
+static inline void uni_promise_lock_taken(uint64_t self, uint64_t lock)
+{
+	UNI_PROMISE_CALL(uni_promise_three(UNI_PROMISE_READ, self, lock, UNI_PROMISE_LOCK));
+}
+
+/* Call it before the owner, which runs, gives the lock back. */
+static inline void uni_promise_lock_given_back(uint64_t lock)
+{
+	UNI_PROMISE_CALL(
+		uni_promise_three(UNI_PROMISE_NOTIFY, UNI_PROMISE_NOBODY, lock, UNI_PROMISE_LOCK));
+}
+
 /* Created and named in one. */
 static inline void uni_promise_named(
 	uint64_t self, uint64_t made, enum uni_promise_kind_of type, const char *name)
@@ -221,6 +246,11 @@ static inline void uni_promise_named_mvar(uint64_t self, uint64_t made, const ch
 static inline void uni_promise_named_semaphore(uint64_t self, uint64_t made, const char *name)
 {
 	uni_promise_named(self, made, UNI_PROMISE_SEMAPHORE, name);
+}
+
+static inline void uni_promise_named_lock(uint64_t self, uint64_t made, const char *name)
+{
+	uni_promise_named(self, made, UNI_PROMISE_LOCK, name);
 }
 
 #ifdef __cplusplus

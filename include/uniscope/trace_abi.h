@@ -347,12 +347,13 @@ struct uni_trace_reads {
 
 /* A thread or promise that has not ended, as the guest knows it. */
 struct uni_trace_promise {
-	uint64_t id;		     /* UNI_PROMISE_NOBODY: this place is free */
-	uint64_t creator, waits_for; /* UNI_PROMISE_NOBODY: none */
-	uint64_t since;		     /* when it began to wait, or else was made: counter */
-	uint32_t type;		     /* enum uni_promise_kind_of */
-	uint32_t flags;		     /* UNI_TRACE_PROMISE_* */
-	char name[24];		     /* NUL-padded */
+	uint64_t id; /* UNI_PROMISE_NOBODY: this place is free */
+	/* UNI_PROMISE_NOBODY: none. A lock waits for its owner. */
+	uint64_t creator, waits_for;
+	uint64_t since; /* when it began to wait, or else was made: counter */
+	uint32_t type;	/* enum uni_promise_kind_of */
+	uint32_t flags; /* UNI_TRACE_PROMISE_* */
+	char name[24];	/* NUL-padded */
 };
 #define UNI_TRACE_PROMISE_MUST_END 1  /* its program said that it ends */
 #define UNI_TRACE_PROMISE_MORE	   2  /* it waits for others, too */

@@ -44,7 +44,7 @@ static int run_trace_findings(const struct uni_cmd_ctx *ctx, struct uni_err *err
 	if (rc == 0 && o.json)
 		uni_promise_json(p.out, p.m, &found);
 	else if (rc == 0)
-		uni_promise_text_findings(p.out, p.m, &found);
+		rc = uni_promise_text_findings(p.out, p.m, &found);
 	uni_findings_deinit(&found);
 	return uni_promises_close(&p, rc, err);
 }
@@ -57,6 +57,7 @@ const struct uni_cmd uni_trace_findings = {
 		   "starvation",
 	.details = "Prints each finding with its evidence, then the longest chains "
 		   "of waits that ended well.\n"
+		   "If the guest tells of locks, those follow: who waited, and who had them.\n"
 		   "Prints \"no finding\" if there is none. Names what is unknown "
 		   "because events are missing, or\n"
 		   "because something was open before the trace began. Lists what "

@@ -46,10 +46,10 @@ static bool read_place(struct uni_look *look, uint64_t at, struct uni_trace_prom
 	return uni_as_read(look->as, uni_gva_of(at), ret, sizeof(*ret)) == 0;
 }
 
-/* Whatever waits is a thread, too. */
+/* Whatever waits is a thread, too, but for a lock: it waits for its owner. */
 static bool is_thread(const struct uni_trace_promise *p)
 {
-	return p->id != UNI_PROMISE_NOBODY &&
+	return p->id != UNI_PROMISE_NOBODY && p->type != UNI_PROMISE_LOCK &&
 	       (p->type == UNI_PROMISE_ASYNC || p->type == UNI_PROMISE_THREAD ||
 		       p->waits_for != UNI_PROMISE_NOBODY);
 }

@@ -33,7 +33,8 @@ const char *uni_promise_type_name(unsigned type)
 	/* MirageOS' numbers; from 18 on ours. */
 	static const char *const names[] = { "wait", "task", "bind", "try", "choose", "pick",
 		"join", "map", "condition", "on_success", "on_failure", "on_termination", "on_any",
-		"ignore_result", "async", "promise", "semaphore", "switch", "mvar", "thread" };
+		"ignore_result", "async", "promise", "semaphore", "switch", "mvar", "thread",
+		"lock" };
 
 	return type < sizeof(names) / sizeof(names[0]) ? names[type] : "?";
 }

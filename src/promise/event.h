@@ -52,6 +52,7 @@ enum uni_promise_hiatus { UNI_HIATUS_WORK, UNI_HIATUS_SUSPEND, UNI_HIATUS_HIBERN
 #define UNI_PROMISE_TYPE_SEMAPHORE 16
 #define UNI_PROMISE_TYPE_MVAR	   18
 #define UNI_PROMISE_TYPE_THREAD	   19
+#define UNI_PROMISE_TYPE_LOCK	   20
 
 struct uni_promise_event {
 	uint64_t time; /* ns */
@@ -60,7 +61,8 @@ struct uni_promise_event {
 	const char *text; /* borrowed, not cleaned; NULL: the kind has none */
 	uint32_t text_len;
 	uint32_t cpu;
-	uint8_t kind, type;
+	uint8_t kind;
+	uint8_t type; /* of READ, TRY_READ and NOTIFY: UNI_PROMISE_TYPE_LOCK, or 0 */
 };
 
 /* Static text; "?" for invalid numbers. */

@@ -13,7 +13,8 @@ static int report_finding(struct uni_findings *f, struct uni_finding found)
 /* A signal that nobody waits for is not lost there: the next waiter finds it. */
 static bool remembers_signals(const struct uni_promise *on)
 {
-	return on->type == UNI_PROMISE_TYPE_SEMAPHORE || on->type == UNI_PROMISE_TYPE_MVAR;
+	return on->type == UNI_PROMISE_TYPE_SEMAPHORE || on->type == UNI_PROMISE_TYPE_MVAR ||
+	       on->type == UNI_PROMISE_TYPE_LOCK;
 }
 
 /* The type of `on` may not be in the trace. A promise that took its value after that signal has
@@ -126,7 +127,8 @@ static int find_unresolved(const struct uni_promise_model *m, struct uni_finding
 bool uni_promise_begin_unknown(const struct uni_promise_model *m)
 {
 	for (size_t i = 0; !m->begin_told && i < m->all.nr; i++) {
-		if (!m->all.v[i].created)
+		/* Locks need not be created, and wait for nothing. */
+		if (!m->all.v[i].created && m->all.v[i].type != UNI_PROMISE_TYPE_LOCK)
 			return true;
 	}
 	return m->begin_missed != 0;
@@ -139,6 +141,8 @@ uint32_t uni_promise_needs(const struct uni_promise_model *m, uint32_t who)
 
 	if (p->fate == UNI_FATE_BECAME)
 		return p->other;
+	if (p->type == UNI_PROMISE_TYPE_LOCK)
+		return uni_promise_owner(m, who);
 	/* With several open waits any of them may free it. */
 	if (p->fate != UNI_FATE_OPEN || p->nr_open != 1)
 		return UNI_PROMISE_NONE;
@@ -166,6 +170,8 @@ static int find_circles(const struct uni_promise_model *m, struct uni_findings *
 			continue;
 		if (uni_promise_needs(m, at) == UNI_PROMISE_NONE)
 			continue;
+		if (m->all.v[at].type == UNI_PROMISE_TYPE_LOCK)
+			at = uni_promise_needs(m, at);
 		rc = report_finding(f, (struct uni_finding){ .kind = UNI_FINDING_CIRCLE,
 					       .time = m->all.v[at].last,
 					       .ns = m->end - m->all.v[at].last,

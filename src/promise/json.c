@@ -91,6 +91,23 @@ static void json_waits(struct uni_json *j, const struct uni_promise_model *m)
 	uni_json_array_end(j);
 }
 
+static void json_holds(struct uni_json *j, const struct uni_promise_model *m)
+{
+	uni_json_key(j, "holds");
+	uni_json_array(j);
+	for (size_t i = 0; i < m->holds.nr; i++) {
+		const struct uni_promise_hold *h = &m->holds.v[i];
+
+		uni_json_array(j);
+		uni_json_u64(j, h->lock);
+		index_or_null(j, h->owner);
+		time_or_null(j, m, h->undated ? UNI_PROMISE_OPEN : h->begin);
+		time_or_null(j, m, h->end);
+		uni_json_array_end(j);
+	}
+	uni_json_array_end(j);
+}
+
 static void json_arrows(struct uni_json *j, const struct uni_promise_model *m)
 {
 	uni_json_key(j, "arrows");
@@ -210,6 +227,7 @@ void uni_promise_json(
 	json_promises(&j, m);
 	json_runs(&j, m);
 	json_waits(&j, m);
+	json_holds(&j, m);
 	json_arrows(&j, m);
 	json_labels(&j, m);
 	json_pauses(&j, m);

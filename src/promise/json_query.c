@@ -118,6 +118,8 @@ static const struct {
 	[UNI_STEP_SUSPECT] = { "suspect", BY },
 	[UNI_STEP_SIGNALLED] = { "signalled", BY | TIME },
 	[UNI_STEP_LONELY] = { "signalled_nobody", BY | TIME },
+	[UNI_STEP_HELD] = { "held", BY | TIME },
+	[UNI_STEP_FREE] = { "given_back", BY | TIME },
 	[UNI_STEP_CIRCLE] = { "circle", 0 },
 	[UNI_STEP_CUT] = { "cut", 0 },
 };

@@ -6,6 +6,11 @@ static struct uni_promise *get_promise(struct uni_promise_builder *b, uint32_t i
 	return i == UNI_PROMISE_NONE ? NULL : &b->m.all.v[i];
 }
 
+static bool is_lock(const struct uni_promise_builder *b, uint32_t i)
+{
+	return i != UNI_PROMISE_NONE && b->m.all.v[i].type == UNI_PROMISE_TYPE_LOCK;
+}
+
 static void end_pause(struct uni_promise_builder *b, struct uni_promise_cpu *c)
 {
 	if (c->pause != UNI_PROMISE_NONE)
@@ -46,7 +51,8 @@ static bool is_for(struct uni_promise_builder *b, const struct uni_promise_wait 
 
 /* The promise runs again, or has ended: none of its waits goes on. The wait that woke it is the one
  * for the value that came, `on` if that is known. */
-static uint32_t end_waits(struct uni_promise_builder *b, uint32_t who, uint32_t on, uint32_t cpu)
+uint32_t uni_promise_stop_waits(
+	struct uni_promise_builder *b, uint32_t who, uint32_t on, uint32_t cpu)
 {
 	uint32_t woke = UNI_PROMISE_NONE;
 	struct uni_promise *p = &b->m.all.v[who];
@@ -83,7 +89,10 @@ static int run_promise(struct uni_promise_builder *b, uint32_t cpu, uint32_t who
 	if (who == UNI_PROMISE_NONE)
 		return begin_pause(b, c, cpu, UNI_HIATUS_WORK);
 	end_pause(b, c);
-	wait = end_waits(b, who, on, cpu);
+	/* Whoever wakes up need not have got the lock that it waits for. */
+	wait = on == UNI_PROMISE_NONE && uni_promise_waits_for_lock(b, who)
+		       ? UNI_PROMISE_NONE
+		       : uni_promise_stop_waits(b, who, on, cpu);
 	if (!uni_promise_push(&b->m.runs,
 		    ((struct uni_promise_run){ b->now, b->now, who, cpu, wait, UNI_PROMISE_NONE })))
 		return -UNI_ENOMEM;
@@ -93,7 +102,7 @@ static int run_promise(struct uni_promise_builder *b, uint32_t cpu, uint32_t who
 	return 0;
 }
 
-static uint32_t running_promise(const struct uni_promise_builder *b, uint32_t cpu)
+uint32_t uni_promise_running(const struct uni_promise_builder *b, uint32_t cpu)
 {
 	uint32_t run = b->cpus[cpu].run;
 
@@ -103,7 +112,7 @@ static uint32_t running_promise(const struct uni_promise_builder *b, uint32_t cp
 static bool has_cpu(const struct uni_promise_builder *b, uint32_t who)
 {
 	for (uint32_t i = 0; i < UNI_PROMISE_CPUS; i++) {
-		if (running_promise(b, i) == who)
+		if (uni_promise_running(b, i) == who)
 			return true;
 	}
 	return false;
@@ -119,7 +128,7 @@ static int add_edge(struct uni_promise_builder *b, uint32_t from, uint32_t to, u
 }
 
 /* How long the chain of waits is that let the CPU's promise run now. */
-static uint32_t chain_length(const struct uni_promise_builder *b, uint32_t cpu)
+uint32_t uni_promise_chain(const struct uni_promise_builder *b, uint32_t cpu)
 {
 	uint32_t run = b->cpus[cpu].run;
 	uint32_t wait = run == UNI_PROMISE_NONE ? UNI_PROMISE_NONE : b->m.runs.v[run].wait;
@@ -187,7 +196,7 @@ static void wake_all(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, 
 			continue;
 		w->ready = b->now;
 		w->waker = waker;
-		w->depth = chain_length(b, cpu) + 1;
+		w->depth = uni_promise_chain(b, cpu) + 1;
 	}
 	p->waiters = p->last_waiter = UNI_PROMISE_NONE;
 }
@@ -195,7 +204,7 @@ static void wake_all(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, 
 /* Only `who` of those that wait for `on`. */
 static void wake_one(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, uint32_t on)
 {
-	uint32_t waker = running_promise(b, cpu), i = b->m.all.v[who].first_wait;
+	uint32_t waker = uni_promise_running(b, cpu), i = b->m.all.v[who].first_wait;
 
 	for (; i != UNI_PROMISE_NONE; i = b->m.waits.v[i].next) {
 		struct uni_promise_wait *w = &b->m.waits.v[i];
@@ -206,7 +215,7 @@ static void wake_one(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, 
 			continue;
 		w->ready = b->now;
 		w->waker = waker;
-		w->depth = chain_length(b, cpu) + 1;
+		w->depth = uni_promise_chain(b, cpu) + 1;
 	}
 }
 
@@ -295,10 +304,11 @@ static int end_promise(struct uni_promise_builder *b, const struct uni_promise_e
 		hand_waiters(b, ends, other);
 		return 0;
 	}
+	uni_promise_lock_end(b, ends);
 	p->fate = e->kind == UNI_PE_FAIL ? UNI_FATE_FAILED : UNI_FATE_RESOLVED;
 	p->resolver = who;
-	p->depth = chain_length(b, e->cpu);
-	(void)end_waits(b, ends, UNI_PROMISE_NONE, e->cpu);
+	p->depth = uni_promise_chain(b, e->cpu);
+	(void)uni_promise_stop_waits(b, ends, UNI_PROMISE_NONE, e->cpu);
 	wake_all(b, e->cpu, ends, who);
 	return add_edge(b, who, ends, e->kind);
 }
@@ -368,11 +378,13 @@ static int notify_promise(struct uni_promise_builder *b, uint32_t cpu, uint32_t 
 
 	if (p == NULL)
 		return 0;
+	if (p->type == UNI_PROMISE_TYPE_LOCK)
+		return uni_promise_lock_give(b, of, cpu);
 	if (who == UNI_PROMISE_NONE) {
 		p->nr_lonely++;
 		p->taken = false;
 		p->lonely = b->now;
-		p->lonely_by = running_promise(b, cpu);
+		p->lonely_by = uni_promise_running(b, cpu);
 		return 0;
 	}
 	wake_one(b, cpu, who, of);
@@ -417,6 +429,23 @@ static int pause_event(struct uni_promise_builder *b, const struct uni_promise_e
 	}
 }
 
+/* `who` has taken the value of `other`, which is a lock if it is now that one's owner. */
+static int read_value(struct uni_promise_builder *b, const struct uni_promise_event *e,
+	uint32_t who, uint32_t other)
+{
+	bool locks = is_lock(b, other) && who != UNI_PROMISE_NONE;
+	int rc;
+
+	if (locks)
+		uni_promise_lock_came(b, who, other);
+	rc = run_promise(b, e->cpu, who, other);
+	if (other != UNI_PROMISE_NONE)
+		b->m.all.v[other].taken = true;
+	if (rc == 0 && locks)
+		rc = uni_promise_lock_take(b, who, other, e->cpu, false);
+	return rc != 0 ? rc : add_edge(b, other, who, e->kind);
+}
+
 static int promise_event(struct uni_promise_builder *b, const struct uni_promise_event *e,
 	uint32_t who, uint32_t other)
 {
@@ -429,10 +458,9 @@ static int promise_event(struct uni_promise_builder *b, const struct uni_promise
 		rc = run_promise(b, e->cpu, who, UNI_PROMISE_NONE);
 		return rc != 0 ? rc : create_promise(b, e, who);
 	case UNI_PE_READ:
+		return read_value(b, e, who, other);
 	case UNI_PE_SIGNAL:
 		rc = run_promise(b, e->cpu, who, other);
-		if (e->kind == UNI_PE_READ && other != UNI_PROMISE_NONE)
-			b->m.all.v[other].taken = true;
 		return rc != 0 ? rc : add_edge(b, other, who, e->kind);
 	case UNI_PE_RESOLVE:
 	case UNI_PE_FAIL:
@@ -450,6 +478,8 @@ static int promise_event(struct uni_promise_builder *b, const struct uni_promise
 			rc = begin_wait(b, who, other);
 		return rc != 0 ? rc : add_edge(b, other, who, e->kind);
 	case UNI_PE_READ_LATER:
+		if (is_lock(b, who))
+			return uni_promise_lock_take(b, other, who, e->cpu, true);
 		return begin_wait(b, who, other);
 	case UNI_PE_WAITS_NOW:
 		return waits_now(b, e, who, other);
@@ -468,6 +498,12 @@ static int promise_event(struct uni_promise_builder *b, const struct uni_promise
 static bool means_running(uint8_t kind)
 {
 	return kind <= UNI_PE_FAIL || (kind >= UNI_PE_SWITCH && kind <= UNI_PE_TRY_READ);
+}
+
+static bool names_lock(const struct uni_promise_event *e)
+{
+	return e->type == UNI_PROMISE_TYPE_LOCK &&
+	       (e->kind == UNI_PE_READ || e->kind == UNI_PE_TRY_READ || e->kind == UNI_PE_NOTIFY);
 }
 
 int uni_promise_builder_heard(struct uni_promise_builder *b, uint32_t cpu, uint64_t time)
@@ -519,9 +555,13 @@ int uni_promise_builder_add(struct uni_promise_builder *b, const struct uni_prom
 		return -UNI_ENOMEM;
 	who = uni_promise_meant(&b->m, named);
 	other = uni_promise_meant(&b->m, other);
+	if (other != UNI_PROMISE_NONE && names_lock(event))
+		b->m.all.v[other].type = UNI_PROMISE_TYPE_LOCK;
+	if (who != UNI_PROMISE_NONE && event->kind != UNI_PE_SWITCH && means_running(event->kind))
+		uni_promise_leave_lock(b, who, other, event->cpu);
 	/* Ends the waits from before it became another one. */
 	if (who != named && means_running(event->kind))
-		(void)end_waits(b, named, other, event->cpu);
+		(void)uni_promise_stop_waits(b, named, other, event->cpu);
 	return promise_event(b, event, who, other);
 }
 

@@ -61,6 +61,7 @@ struct uni_promise {
 	uint32_t nr_lonely; /* its signals without a waiter */
 	uint64_t lonely;    /* time of the last of them */
 	uint32_t lonely_by; /* the running promise then */
+	uint32_t hold;	    /* of a lock: the newest, or UNI_PROMISE_NONE */
 	uint8_t type, fate;
 	bool created;	     /* its creation is in the trace */
 	bool told;	     /* it was open when the trace began, and its wait is known */
@@ -97,6 +98,15 @@ struct uni_promise_wait {
 	bool listed;	  /* only the guest's list of threads at the end tells of it ... */
 	bool undated;	  /* ... and nothing tells since when */
 	bool after_end;	  /* its waiter had ended before, and did not run again after it */
+};
+
+/* A stretch in which one promise had a lock. Holds of one lock do not overlap. */
+struct uni_promise_hold {
+	uint64_t begin, end; /* end UNI_PROMISE_OPEN: to the end of the trace */
+	uint32_t owner;	     /* UNI_PROMISE_NONE: not known */
+	uint32_t lock;
+	uint32_t depth; /* of the chain of waits that let its owner give it back */
+	bool undated;	/* it began before `begin`, and nothing tells when */
 };
 
 /* An arrow: something came from one promise to another. */
@@ -144,6 +154,7 @@ struct uni_promise_model {
 	UNI_VEC(struct uni_promise) all;
 	UNI_VEC(struct uni_promise_run) runs;	      /* by their end */
 	UNI_VEC(struct uni_promise_wait) waits;	      /* by their beginning */
+	UNI_VEC(struct uni_promise_hold) holds;	      /* by their beginning, of each lock */
 	UNI_VEC(struct uni_promise_edge) edges;	      /* by time */
 	UNI_VEC(struct uni_promise_label) labels;     /* by time */
 	UNI_VEC(struct uni_promise_count) counts;     /* by time */

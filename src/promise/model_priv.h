@@ -31,6 +31,26 @@ int uni_promise_know(struct uni_promise_builder *b, uint64_t id, uint32_t *ret);
 int uni_promise_text(
 	struct uni_promise_builder *b, const struct uni_promise_event *e, uint32_t *ret);
 
+/* Ends all waits of `who` now: it runs again, or has ended. `on`: whose value came;
+ * UNI_PROMISE_NONE: not known. Returns the wait that woke it, or UNI_PROMISE_NONE. */
+uint32_t uni_promise_stop_waits(
+	struct uni_promise_builder *b, uint32_t who, uint32_t on, uint32_t cpu);
+/* The promise that runs on that CPU, and how long the chain of waits is that let it run. */
+uint32_t uni_promise_running(const struct uni_promise_builder *b, uint32_t cpu);
+uint32_t uni_promise_chain(const struct uni_promise_builder *b, uint32_t cpu);
+
+/* Locks (locks.c): `lock` is of that type. It waits for one now. */
+bool uni_promise_waits_for_lock(struct uni_promise_builder *b, uint32_t who);
+/* Something else than its wait for a lock goes on in `who`: it has given that up. */
+void uni_promise_leave_lock(
+	struct uni_promise_builder *b, uint32_t who, uint32_t other, uint32_t cpu);
+/* `who` has it from now on. Before it runs, its waits are told that the lock was given back. */
+void uni_promise_lock_came(struct uni_promise_builder *b, uint32_t who, uint32_t lock);
+int uni_promise_lock_take(
+	struct uni_promise_builder *b, uint32_t who, uint32_t lock, uint32_t cpu, bool undated);
+void uni_promise_lock_end(struct uni_promise_builder *b, uint32_t lock); /* with the lock */
+int uni_promise_lock_give(struct uni_promise_builder *b, uint32_t lock, uint32_t cpu);
+
 /* In a complete model, ends the open waits of `who`, which has ended itself. */
 void uni_promise_end_waits(struct uni_promise_model *m, uint32_t who);
 /* Marks the promises whose end matters, in a model that is complete otherwise. */

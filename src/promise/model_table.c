@@ -36,6 +36,7 @@ void uni_promise_builder_destroy(struct uni_promise_builder *b)
 	uni_vec_free(&b->m.all);
 	uni_vec_free(&b->m.runs);
 	uni_vec_free(&b->m.waits);
+	uni_vec_free(&b->m.holds);
 	uni_vec_free(&b->m.edges);
 	uni_vec_free(&b->m.labels);
 	uni_vec_free(&b->m.counts);
@@ -95,6 +96,7 @@ int uni_promise_add(struct uni_promise_builder *b, uint64_t id, uint32_t *ret)
 		.waiters = UNI_PROMISE_NONE,
 		.last_waiter = UNI_PROMISE_NONE,
 		.lonely_by = UNI_PROMISE_NONE,
+		.hold = UNI_PROMISE_NONE,
 		.type = UNI_PROMISE_TYPE_UNKNOWN };
 
 	if (b->m.all.nr >= b->nr_slots / 2 && grow_promises(b) != 0)

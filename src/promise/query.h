@@ -37,6 +37,8 @@ enum uni_step_kind {
 	UNI_STEP_SUSPECT,    /* by may be who should have resolved who: it missed a wake-up */
 	UNI_STEP_SIGNALLED,  /* who was signalled at time by `by`, to who waited for it */
 	UNI_STEP_LONELY,     /* who was signalled at time by `by`, and nobody waited for it */
+	UNI_STEP_HELD,	     /* who, a lock, is held by `by` since time */
+	UNI_STEP_FREE,	     /* who, a lock, was given back at time by `by` */
 	UNI_STEP_CIRCLE,     /* who is further up already: each waits for the other */
 	UNI_STEP_CUT,	     /* there is more, no room for it */
 	UNI_STEP_NR
@@ -103,6 +105,29 @@ bool uni_promise_begin_unknown(const struct uni_promise_model *m);
 /* The promise that an open promise needs next: from its only open wait, or the one that it
  * became. */
 uint32_t uni_promise_needs(const struct uni_promise_model *m, uint32_t who);
+
+/* A lock, and what its waiters lost by it. */
+struct uni_lock_row {
+	uint64_t waited, longest_wait, held, longest_hold; /* ns; what goes on lasts to the end */
+	uint32_t lock, nr_waits, nr_holds;
+	size_t first, nr; /* its part of `blames`, longest first */
+};
+
+struct uni_lock_blame {
+	uint64_t ns; /* in which `waiter` waited for the lock and `owner` had it */
+	uint32_t lock, waiter, owner;
+};
+
+struct uni_locks {
+	UNI_VEC(struct uni_lock_row) rows; /* by `waited`, then by `held` */
+	UNI_VEC(struct uni_lock_blame) blames;
+};
+
+/* All locks that were held or waited for. Returns 0 or -UNI_ENOMEM; to be deinitialized anyway. */
+int uni_promise_locks(const struct uni_promise_model *m, struct uni_locks *ret);
+void uni_locks_deinit(struct uni_locks *l);
+/* The one that has the lock at the end; UNI_PROMISE_NONE: nobody, or it is no lock. */
+uint32_t uni_promise_owner(const struct uni_promise_model *m, uint32_t lock);
 
 /* The ended waits with the longest time from ready to running, longest first; returns how many. */
 size_t uni_promise_wakeups(

@@ -47,6 +47,12 @@ static bool event_fields(struct uni_promise_event *e, const uint64_t *words, uns
 							 : UNI_PROMISE_TYPE_UNKNOWN;
 		e->other = words[1];
 		return nr > 2;
+	case UNI_PE_READ:
+	case UNI_PE_TRY_READ:
+	case UNI_PE_NOTIFY:
+		e->type = nr > 2 && words[2] == UNI_PROMISE_TYPE_LOCK ? UNI_PROMISE_TYPE_LOCK : 0;
+		e->other = words[1];
+		return true;
 	default:
 		e->other = words[1];
 		return true;
@@ -106,6 +112,9 @@ unsigned uni_promise_to_record(
 		return put_text(e, words, 2);
 	case UNI_PE_OPEN_NOW:
 	case UNI_PE_CREATE:
+	case UNI_PE_READ:
+	case UNI_PE_TRY_READ:
+	case UNI_PE_NOTIFY:
 		words[2] = e->type;
 		return 3;
 	default:

@@ -14,6 +14,8 @@
 #define DOUBTS	5
 #define CIRCLE	16 /* promises of a circle that are printed */
 #define LOOK_AT 64
+#define LOCKS	10
+#define BLAMES	3 /* of each lock */
 
 /* "12.345 ms": at most three digits after the point, the unit by the size. */
 static const char *format_duration(uint64_t ns, char buf[24])
@@ -109,8 +111,9 @@ static void tell_step_of_why(
 			out, "%s  %s is open and never ran", format_time(m, s->time, a), who);
 		break;
 	case UNI_STEP_SIGNALLED:
-		uni_sink_printf(
-			out, "%s  %s was signalled by %s", format_time(m, s->time, a), who, by);
+		uni_sink_printf(out, "%s  %s was %s by %s", format_time(m, s->time, a), who,
+			m->all.v[s->who].type == UNI_PROMISE_TYPE_LOCK ? "given back" : "signalled",
+			by);
 		break;
 	case UNI_STEP_UNRESOLVED:
 		uni_sink_printf(out, "%s  %s is open: nobody has resolved it",
@@ -126,6 +129,15 @@ static void tell_step_of_why(
 			format_since(m, s->who, s->time, a), who,
 			s->by != UNI_PROMISE_NONE ? " by " : "",
 			s->by != UNI_PROMISE_NONE ? by : "");
+		break;
+	case UNI_STEP_HELD:
+		uni_sink_printf(out, "%-10s  %s is held by %s since then",
+			is_from_before(m, s->who, s->time) ? "earlier" : format_time(m, s->time, a),
+			who, by);
+		break;
+	case UNI_STEP_FREE:
+		uni_sink_printf(
+			out, "%s  %s was given back by %s", format_time(m, s->time, a), who, by);
 		break;
 	case UNI_STEP_CIRCLE:
 		uni_sink_printf(out, "          and %s is above: each waits for the other", who);
@@ -202,6 +214,11 @@ static void lost_wakeup(
 		format_time(m, m->end, a), format_duration(f->ns, c));
 }
 
+static const char *needs_as(const struct uni_promise_model *m, uint32_t who)
+{
+	return m->all.v[who].type == UNI_PROMISE_TYPE_LOCK ? "is held by" : "waits for";
+}
+
 /* "A waits for B, which waits for A": all of them, unless they are many. */
 static void tell_circle(struct uni_sink *out, const struct uni_promise_model *m, uint32_t who)
 {
@@ -210,7 +227,8 @@ static void tell_circle(struct uni_sink *out, const struct uni_promise_model *m,
 
 	uni_sink_printf(out, "deadlock: %s waits for ", uni_promise_name(m, who, n, sizeof(n)));
 	for (unsigned i = 0; at != who && i < CIRCLE; i++) {
-		uni_sink_printf(out, "%s, which waits for ", uni_promise_name(m, at, n, sizeof(n)));
+		uni_sink_printf(out, "%s, which %s ", uni_promise_name(m, at, n, sizeof(n)),
+			needs_as(m, at));
 		at = uni_promise_needs(m, at);
 	}
 	uni_sink_printf(out, "%s\n",
@@ -401,12 +419,26 @@ static bool is_longer(const struct uni_promise_wait *a, const struct uni_promise
 	return a->undated != b->undated ? b->undated : a->begin < b->begin;
 }
 
-/* Two threads that hold each other's locks look like two that serve: nothing tells who holds what.
- * So this is no finding, and may be the cause of a hang. */
+static void tell_wait(
+	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_promise_wait *w)
+{
+	uint32_t owner = uni_promise_owner(m, w->on);
+	char a[24], n[NAME];
+
+	uni_sink_printf(out, "    %-10s  %s waits for ",
+		w->undated ? "not known" : format_since(m, w->waiter, w->begin, a),
+		uni_promise_name(m, w->waiter, n, sizeof(n)));
+	uni_sink_puts(out, uni_promise_name(m, w->on, n, sizeof(n)));
+	if (owner != UNI_PROMISE_NONE)
+		uni_sink_printf(out, ", which %s holds", uni_promise_name(m, owner, n, sizeof(n)));
+	uni_sink_putc(out, '\n');
+}
+
+/* Two threads that hold each other's locks look like two that serve, if the guest does not tell who
+ * holds what. So this is no finding, and may be the cause of a hang. */
 static void tell_waiting(struct uni_sink *out, const struct uni_promise_model *m)
 {
 	const struct uni_promise_wait *first[WAITING];
-	char a[24], n1[NAME], n2[NAME];
 	size_t nr = 0;
 
 	for (size_t i = 0; i < m->waits.nr; i++) {
@@ -427,16 +459,55 @@ static void tell_waiting(struct uni_sink *out, const struct uni_promise_model *m
 		uni_sink_puts(out, "\nstill waiting when the trace ended, the longest first "
 				   "(a server's threads do so, too)\n");
 	for (size_t i = 0; i < uni_min(nr, (size_t)WAITING); i++)
-		uni_sink_printf(out, "    %-10s  %s waits for %s\n",
-			first[i]->undated ? "not known"
-					  : format_since(m, first[i]->waiter, first[i]->begin, a),
-			uni_promise_name(m, first[i]->waiter, n1, sizeof(n1)),
-			uni_promise_name(m, first[i]->on, n2, sizeof(n2)));
+		tell_wait(out, m, first[i]);
 	if (nr > WAITING)
 		uni_sink_printf(out, "    and %zu more\n", nr - WAITING);
 }
 
-void uni_promise_text_findings(
+static void tell_blames(struct uni_sink *out, const struct uni_promise_model *m,
+	const struct uni_locks *l, const struct uni_lock_row *row)
+{
+	char a[24], n1[NAME], n2[NAME];
+
+	for (size_t i = 0; i < uni_min(row->nr, (size_t)BLAMES); i++) {
+		const struct uni_lock_blame *b = &l->blames.v[row->first + i];
+
+		uni_sink_printf(out, "%12s   %s waited while %s had it\n",
+			format_duration(b->ns, a), uni_promise_name(m, b->waiter, n1, sizeof(n1)),
+			uni_promise_name(m, b->owner, n2, sizeof(n2)));
+	}
+	if (row->nr > BLAMES)
+		uni_sink_printf(out, "%12s   and %zu more\n", "", row->nr - BLAMES);
+}
+
+static int tell_locks(struct uni_sink *out, const struct uni_promise_model *m)
+{
+	struct uni_locks l = { 0 };
+	int rc = uni_promise_locks(m, &l);
+	char a[24], b[24], c[24], d[24], n[NAME];
+
+	if (rc == 0 && l.rows.nr != 0)
+		uni_sink_printf(out,
+			"\nlocks, those that were waited for longest first\n"
+			"%12s %6s %11s %11s %6s %11s  %s\n",
+			"WAITED", "WAITS", "LONGEST", "HELD", "HOLDS", "LONGEST", "LOCK");
+	for (size_t i = 0; rc == 0 && i < uni_min(l.rows.nr, (size_t)LOCKS); i++) {
+		const struct uni_lock_row *r = &l.rows.v[i];
+
+		uni_sink_printf(out, "%12s %6" PRIu32 " %11s %11s %6" PRIu32 " %11s  %s\n",
+			format_duration(r->waited, a), r->nr_waits,
+			format_duration(r->longest_wait, b), format_duration(r->held, c),
+			r->nr_holds, format_duration(r->longest_hold, d),
+			uni_promise_name(m, r->lock, n, sizeof(n)));
+		tell_blames(out, m, &l, r);
+	}
+	if (rc == 0 && l.rows.nr > LOCKS)
+		uni_sink_printf(out, "    and %zu more\n", l.rows.nr - LOCKS);
+	uni_locks_deinit(&l);
+	return rc;
+}
+
+int uni_promise_text_findings(
 	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_findings *f)
 {
 	if (f->all.nr == 0)
@@ -447,4 +518,5 @@ void uni_promise_text_findings(
 	tell_idle(out, m, f);
 	tell_starved(out, m, f);
 	tell_chains(out, m);
+	return tell_locks(out, m);
 }

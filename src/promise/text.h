@@ -11,7 +11,8 @@ int uni_promise_text_threads(struct uni_sink *out, const struct uni_promise_mode
 	const struct uni_promise_list_opts *opts);
 void uni_promise_text_why(struct uni_sink *out, const struct uni_promise_model *m, uint32_t who);
 int uni_promise_text_wakeups(struct uni_sink *out, const struct uni_promise_model *m, size_t max);
-void uni_promise_text_findings(
+/* Returns 0 or -UNI_ENOMEM. */
+int uni_promise_text_findings(
 	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_findings *f);
 
 /* All of the model: docs/formats/promises.md. */

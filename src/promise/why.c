@@ -95,7 +95,7 @@ static bool runs_itself(const struct uni_promise *p)
 static bool is_signalled(const struct uni_promise *p)
 {
 	return p->type == UNI_PROMISE_TYPE_CONDITION || p->type == UNI_PROMISE_TYPE_SEMAPHORE ||
-	       p->type == UNI_PROMISE_TYPE_MVAR;
+	       p->type == UNI_PROMISE_TYPE_MVAR || p->type == UNI_PROMISE_TYPE_LOCK;
 }
 
 /* Before it happens, nothing shows which promise will resolve this one. A likely candidate has
@@ -135,6 +135,27 @@ static uint32_t step_unresolved(struct walk *w, uint32_t who)
 	return by;
 }
 
+/* A lock leads to its owner. */
+static uint32_t step_lock(struct walk *w, uint32_t who)
+{
+	const struct uni_promise *p = &w->m->all.v[who];
+	uint32_t owner = uni_promise_owner(w->m, who);
+
+	if (owner != UNI_PROMISE_NONE)
+		add_step(w, (struct uni_promise_step){ .kind = UNI_STEP_HELD,
+				    .who = who,
+				    .by = owner,
+				    .time = w->m->holds.v[p->hold].begin });
+	else if (p->nr_lonely != 0)
+		add_step(w, (struct uni_promise_step){ .kind = UNI_STEP_FREE,
+				    .who = who,
+				    .by = p->lonely_by,
+				    .time = p->lonely });
+	else
+		(void)step_origin(w, who);
+	return owner;
+}
+
 /* An open promise leads to the one that it waits for. */
 static uint32_t step_stuck(struct walk *w, uint32_t who)
 {
@@ -154,6 +175,8 @@ static uint32_t step_stuck(struct walk *w, uint32_t who)
 				    .ready = wait->ready });
 		return wait->ready == UNI_PROMISE_OPEN ? wait->on : UNI_PROMISE_NONE;
 	}
+	if (p->type == UNI_PROMISE_TYPE_LOCK)
+		return step_lock(w, who);
 	if (p->nr_lonely != 0)
 		add_step(w, (struct uni_promise_step){ .kind = UNI_STEP_LONELY,
 				    .who = who,

@@ -28,10 +28,16 @@ wait_for() { # COMMAND...
 }
 
 run() { # TURNS [MS]
+	run_program procthreads "$1" "${2:-0}"
+}
+
+run_program() { # PROGRAM ARGUMENT...
 	end
 	rm -f "$T/in" "$T/out"
 	mkfifo "$T/in"
-	"$BUILD/tests/e2e/procthreads" "$1" "${2:-0}" <"$T/in" >"$T/out" &
+	program=$1
+	shift
+	"$BUILD/tests/e2e/$program" "$@" <"$T/in" >"$T/out" &
 	pid=$!
 	exec 9>"$T/in"
 	wait_for grep -q ready "$T/out"
@@ -215,7 +221,78 @@ functions() { # need what the program has not
 		"$U" trace threads "$T/s.uniscope" | cmp - "$T/threads"
 }
 
+locks() { # of real threads and mutexes: who had them and who waited, to the hold, for as long as their books say
+	run_program proclocks 60 || return 1
+	rm -f "$T/said"
+	"$U" trace record "proc:pid=$pid" --threads -d 0 -o "$T/l.uniscope" --overwrite 2>"$T/said" &
+	recorder=$!
+	wait_for grep -q 'events of threads are recorded, and no function is traced' "$T/said" || { cat "$T/said"; return 1; }
+	echo >&9
+	wait_for grep -q done "$T/out" || return 1
+	kill -INT "$recorder"
+	wait "$recorder" || { cat "$T/said"; return 1; }
+	recorder=
+	"$U" trace findings "$T/l.uniscope" --busy 60000 --json >"$T/json" &&
+		"$U" trace findings "$T/l.uniscope" --busy 60000 >"$T/found" || return 1
+	python3 - "$T/json" "$T/out" "$T/found" <<-'P'
+		import json, re, sys
+		m = json.load(open(sys.argv[1]))
+		name = {p: text for p, _, text in reversed(m["labels"])}
+		who = {"alpha": 1, "beta": 2, "gamma": 3}
+		thread = lambda p: who[name[p]]
+		lock = lambda p: 0 if name.get(p) == "disk" else 1
+		assert m["lost"] == m["gaps"] == 0 and m["begin_known"] and not m["findings"], m["findings"]
+		assert all(m["promises"][h[0]]["type"] == "lock" for h in m["holds"])
+		seen, book = {}, {}
+		for p, owner, a, b in m["holds"]:
+		    seen.setdefault(("hold", lock(p), thread(owner)), []).append(b - a)
+		for w, p, waker, a, ready, b in m["waits"]:
+		    assert a <= ready <= b, (a, ready, b)
+		    seen.setdefault(("wait", lock(p), thread(w)), []).append(b - a)
+		    had = [h for h in m["holds"] if h[0] == p and h[2] <= a < h[3]]
+		    assert len(had) == 1 and thread(had[0][1]) != thread(w), (w, had)
+		    gave = [h for h in m["holds"] if h[0] == p and h[3] == ready]
+		    assert [h[1] for h in gave] == [waker], (gave, waker)
+		for line in open(sys.argv[2]):
+		    if line.startswith(("hold", "wait")):
+		        kind, *rest = line.split()
+		        k, t, low, high = map(int, rest)
+		        book.setdefault((kind, k, t), []).append((low, high))
+		assert set(seen) == set(book) and sum(map(len, book.values())) == 60 * 5, (seen.keys(), book.keys())
+		for key, lines in book.items():
+		    assert len(seen[key]) == len(lines), key
+		    for ns, (low, high) in zip(seen[key], lines):
+		        slack = 200 + ns / 1000  # two clocks
+		        assert low - slack <= ns <= high + slack, (key, ns, low, high)
+		# The same as text: sums of each lock, and whoever had it longest while others waited.
+		text = open(sys.argv[3]).read()
+		for k in 0, 1:
+		    row = re.search(r"^ +\S+ \S+ +(\d+) +\S+ \S+ +\S+ \S+ +(\d+) +\S+ \S+  " + ("disk" if k == 0 else r"lock \d+") , text, re.M)
+		    assert row, text
+		    assert [int(x) for x in row.groups()] == [sum(len(v) for (kind, l, _), v in book.items() if (kind, l) == (of, k))
+		                                              for of in ("wait", "hold")], (row.groups(), text)
+		assert re.search(r"^ +\S+ ms   (alpha|beta|gamma) waited while (alpha|beta|gamma) had it$", text, re.M), text
+	P
+}
+
+hangs() { # each has the other's lock since before the recording: the guest's table tells, and gdb agrees
+	run_program proclocks hang || return 1
+	"$U" trace record "proc:pid=$pid" --threads -d 1 -o "$T/h.uniscope" --overwrite 2>"$T/said" || { cat "$T/said"; return 1; }
+	"$U" trace findings "$T/h.uniscope" >"$T/found" || return 1
+	grep -q '^deadlock: \(alpha waits for lock [0-9]*, which is held by beta, which waits for disk, which is held by alpha\|beta waits for disk, which is held by alpha, which waits for lock [0-9]*, which is held by beta\)$' "$T/found" &&
+		grep -q '    earlier     disk is held by alpha since then$' "$T/found" &&
+		grep -q ' beta waits for disk, which alpha holds$' "$T/found" || { cat "$T/found"; return 1; }
+	"$U" trace why "$T/h.uniscope" alpha --json >"$T/json" && python3 - "$T/json" <<-'P'
+		import json, sys
+		steps = [(s["kind"], s["who"]["name"]) for s in json.load(open(sys.argv[1]))["steps"]]
+		assert [k for k, _ in steps] == ["waits", "held", "waits", "held", "circle"], steps
+		assert [n for _, n in steps][2:] == ["beta", "disk", "alpha"], steps
+	P
+}
+
 check 'only its threads are recorded' recorded
+check 'who had which lock, and who waited for whom' locks
+check 'two that have the lock of the other are found, although they hang since before' hangs
 check 'who computes for long starves others' starves
 check 'who had no CPU for long may not' sleeps
 check 'an end that cannot be stretches no trace' stretched

@@ -282,6 +282,59 @@ static void table_of_what_is_open(void **state)
 	free(s);
 }
 
+static const struct uni_trace_promise *place_of(const struct uni_trace_promises *t, uint64_t id)
+{
+	const struct uni_trace_promise *p = (const void *)(t + 1);
+
+	for (uint32_t i = 0; i < t->room; i++) {
+		if (p[i].id == id)
+			return &p[i];
+	}
+	return NULL;
+}
+
+/* A lock waits for its owner; whoever waits for it does so until it has it. */
+static void table_of_locks(void **state)
+{
+	static _Alignas(64) uint8_t
+		room[sizeof(struct uni_trace_promises) + 16 * sizeof(struct uni_trace_promise)];
+	const struct uni_trace_promises *t = (const void *)room;
+	struct seen *s;
+
+	(void)state;
+	begin(4);
+	uni_trace_head.control.promises = 0;
+	assert_int_equal(uni_promise_keep(room, sizeof(room)), 0);
+	uni_promise_named(1, 1, UNI_PROMISE_THREAD, "one");
+	uni_promise_named(1, 2, UNI_PROMISE_THREAD, "two");
+	uni_promise_named_lock(1, 10, "disk");
+	uni_promise_lock_taken(1, 10);
+	assert_int_equal(place_of(t, 10)->waits_for, 1);
+	assert_int_equal(place_of(t, 10)->type, UNI_PROMISE_LOCK);
+	uni_promise_lock_wait(2, 10);
+	uni_promise_switch(1);
+	uni_promise_switch(2); /* woken for nothing */
+	assert_int_equal(place_of(t, 2)->waits_for, 10);
+	uni_promise_lock_given_back(10);
+	assert_int_equal(place_of(t, 10)->waits_for, UNI_PROMISE_NOBODY);
+	uni_promise_lock_taken(2, 10);
+	assert_int_equal(place_of(t, 2)->waits_for, UNI_PROMISE_NOBODY);
+	assert_int_equal(place_of(t, 10)->waits_for, 2);
+	/* Without a name or a waiter a lock has a place while it is held. */
+	for (unsigned i = 0; i < 1000; i++) {
+		uni_promise_lock_taken(1, 100 + i);
+		assert_int_equal(place_of(t, 100 + i)->waits_for, 1);
+		uni_promise_lock_given_back(100 + i);
+	}
+	assert_int_equal(t->used, 3);
+	assert_int_equal(t->missed, 0);
+	uni_promise_resolve(2, 10);
+	assert_null(place_of(t, 10));
+	s = finish();
+	assert_int_equal(s->nr, 0);
+	free(s);
+}
+
 static volatile uint64_t nested, steps;
 
 static void trap(int sig, siginfo_t *si, void *uc)
@@ -354,6 +407,7 @@ int main(void)
 		cmocka_unit_test(each_call),
 		cmocka_unit_test(nothing_while_off),
 		cmocka_unit_test(table_of_what_is_open),
+		cmocka_unit_test(table_of_locks),
 		cmocka_unit_test(interrupted),
 		cmocka_unit_test(nonsense),
 	};

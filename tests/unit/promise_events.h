@@ -68,7 +68,7 @@ static inline char *said(
 	uni_strbuf_init(&s);
 	assert_int_equal(uni_sink_open_strbuf(&s, &out), 0);
 	if (f != NULL)
-		uni_promise_text_findings(out, m, f);
+		assert_int_equal(uni_promise_text_findings(out, m, f), 0);
 	else
 		uni_promise_text_why(out, m, uni_promise_find(b, why));
 	assert_int_equal(uni_sink_close(out, &err), 0);

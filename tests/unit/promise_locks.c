@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Locks: who has them, who waits for them and for whom, against the books of those who lock. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "promise_events.h"
+
+static void lock_ev(uint8_t kind, uint64_t thread, uint64_t lock)
+{
+	put((struct uni_promise_event){
+		.kind = kind, .thread = thread, .other = lock, .type = UNI_PROMISE_TYPE_LOCK });
+}
+
+static void wait_for(uint64_t thread, uint64_t lock)
+{
+	lock_ev(UNI_PE_TRY_READ, thread, lock);
+}
+
+static void take(uint64_t thread, uint64_t lock)
+{
+	lock_ev(UNI_PE_READ, thread, lock);
+}
+
+static void give(uint64_t lock)
+{
+	lock_ev(UNI_PE_NOTIFY, NOBODY, lock);
+}
+
+static void run(uint64_t thread)
+{
+	ev(UNI_PE_SWITCH, thread, NOBODY);
+}
+
+static void threads(void)
+{
+	create(NOBODY, 1, 19, "alpha");
+	create(NOBODY, 2, 19, "beta");
+	create(NOBODY, 3, 19, "gamma");
+	create(NOBODY, 10, UNI_PROMISE_TYPE_LOCK, "disk");
+	create(NOBODY, 11, UNI_PROMISE_TYPE_LOCK, "cache");
+}
+
+/* Each event takes 1 us. */
+static void a_lock(void **state)
+{
+	const struct uni_promise_model *m;
+	const struct uni_promise_wait *w;
+	struct uni_findings f = { 0 };
+	char *text;
+
+	(void)state;
+	threads();
+	run(1);
+	take(1, 10);
+	run(2);
+	wait_for(2, 10);
+	run(1);
+	run(2); /* woken for nothing: still waits */
+	run(1);
+	give(10);
+	run(2);
+	take(2, 10);
+	give(10);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(m->holds.nr, 2);
+	assert_int_equal(m->holds.v[0].end - m->holds.v[0].begin, 6000);
+	assert_int_equal(m->holds.v[0].owner, uni_promise_find(b, 1));
+	assert_int_equal(m->holds.v[1].end - m->holds.v[1].begin, 1000);
+	assert_int_equal(m->holds.v[1].owner, uni_promise_find(b, 2));
+	assert_int_equal(m->waits.nr, 1);
+	w = &m->waits.v[0];
+	assert_int_equal(w->ready - w->begin, 4000);
+	assert_int_equal(w->end - w->ready, 2000);
+	assert_int_equal(w->waker, uni_promise_find(b, 1));
+	assert_false(w->given_up);
+	assert_int_equal(of(m, 2)->wait_ns, 6000);
+	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
+	assert_int_equal(f.all.nr + f.doubts.nr, 0);
+	text = said(m, &f, 0);
+	expect_text(text, "\n    6.000 us      1    6.000 us    7.000 us      2    6.000 us  disk\n"
+			  "    4.000 us   beta waited while alpha had it\n");
+	assert_null(strstr(text, "cache"));
+	free(text);
+	uni_findings_deinit(&f);
+}
+
+static void two_locks(void **state)
+{
+	const struct uni_promise_model *m;
+	struct uni_findings f = { 0 };
+	char *text;
+
+	(void)state;
+	threads();
+	take(1, 10);
+	take(2, 11);
+	wait_for(1, 11);
+	wait_for(2, 10);
+	run(1); /* for nothing */
+	wait_for(3, 10);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
+	assert_int_equal(f.all.nr, 1);
+	assert_int_equal(f.all.v[0].kind, UNI_FINDING_CIRCLE);
+	text = said(m, &f, 0);
+	expect_text(text, "deadlock: alpha waits for cache, which is held by beta, which waits for "
+			  "disk, which is held by alpha\n");
+	expect_text(text, "cache is held by beta since then\n");
+	expect_text(text, "and alpha is above: each waits for the other\n");
+	expect_text(text, "gamma waits for disk, which alpha holds\n");
+	free(text);
+	uni_findings_deinit(&f);
+}
+
+/* Whoever takes what it has waits for itself. */
+static void own_lock(void **state)
+{
+	const struct uni_promise_model *m;
+	struct uni_findings f = { 0 };
+	char *text;
+
+	(void)state;
+	threads();
+	take(1, 10);
+	wait_for(1, 10);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
+	text = said(m, &f, 0);
+	expect_text(text, "deadlock: alpha waits for disk, which is held by alpha\n");
+	free(text);
+	uni_findings_deinit(&f);
+}
+
+/* Two that serve and hold nothing are none. */
+static void no_deadlock(void **state)
+{
+	const struct uni_promise_model *m;
+	struct uni_findings f = { 0 };
+	char *why;
+
+	(void)state;
+	threads();
+	take(1, 10);
+	take(2, 11);
+	wait_for(1, 11);
+	run(2);
+	give(11);
+	wait_for(2, 10);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
+	assert_int_equal(f.all.nr, 0);
+	why = said(m, NULL, 2);
+	expect_text(why, "beta waits for disk since then");
+	expect_text(why, "disk is held by alpha since then\n");
+	expect_text(why, "alpha waits for cache since then");
+	expect_text(why, "cache was given back by beta\n");
+	free(why);
+	uni_findings_deinit(&f);
+}
+
+/* The trace begins while a lock is held, or the guest told that by its table; events are missing.
+ */
+static void from_before(void **state)
+{
+	const struct uni_promise_model *m;
+
+	(void)state;
+	ev(UNI_PE_SWITCH, 1, NOBODY);
+	give(20);
+	put((struct uni_promise_event){ .kind = UNI_PE_OPEN_NOW,
+		.thread = NOBODY,
+		.other = 21,
+		.type = UNI_PROMISE_TYPE_LOCK });
+	ev(UNI_PE_READ_LATER, 21, 2);
+	run(2);
+	give(21);
+	take(2, 21);
+	put((struct uni_promise_event){ .kind = UNI_PE_LOST, .thread = NOBODY, .other = NOBODY });
+	take(1, 21);
+	wait_for(1, 22);
+	ev(UNI_PE_CREATE, 1, 30); /* without the lock: it has given up */
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(m->holds.nr, 4);
+	assert_true(m->holds.v[0].undated && m->holds.v[0].begin == m->begin);
+	assert_int_equal(m->holds.v[0].owner, uni_promise_find(b, 1));
+	assert_true(m->holds.v[1].undated);
+	assert_int_equal(m->holds.v[1].owner, uni_promise_find(b, 2));
+	assert_false(m->holds.v[2].undated);
+	assert_int_equal(m->holds.v[2].end, m->last_gap);
+	assert_int_equal(m->holds.v[3].end, UNI_PROMISE_OPEN);
+	assert_int_equal(m->waits.nr, 1);
+	assert_true(m->waits.v[0].given_up && m->waits.v[0].end == m->end);
+}
+
+/* Threads that lock by turns, each with a book of its own. */
+#define LOCKS	4
+#define WORKERS 6
+#define TURNS	20000
+
+static struct worker {
+	uint64_t lock, since; /* 0: it waits for none */
+	uint32_t has;	      /* locks, a bit each */
+} worker[WORKERS];
+static struct {
+	unsigned owner; /* 0: nobody, else the number of a thread */
+	uint64_t since, held, waited, holds, waits;
+	uint64_t blame[WORKERS + 1][WORKERS + 1];
+} book[LOCKS];
+
+static void note_blame(unsigned lock, uint64_t until)
+{
+	unsigned owner = book[lock].owner;
+
+	for (unsigned i = 0; owner != 0 && i < WORKERS; i++) {
+		uint64_t from =
+			worker[i].since > book[lock].since ? worker[i].since : book[lock].since;
+
+		if (worker[i].lock == lock + 1)
+			book[lock].blame[i + 1][owner] += until - from;
+	}
+}
+
+static void work(unsigned i, unsigned lock, bool gives)
+{
+	struct worker *w = &worker[i];
+
+	if (gives) {
+		give(100 + lock);
+		note_blame(lock, now);
+		book[lock].held += now - book[lock].since;
+		book[lock].owner = 0;
+		w->has &= ~(1u << lock);
+	} else if (book[lock].owner == 0) {
+		take(i + 1, 100 + lock);
+		if (w->lock != 0)
+			book[lock].waited += now - w->since;
+		w->lock = 0;
+		w->has |= 1u << lock;
+		book[lock].owner = i + 1;
+		book[lock].since = now;
+		book[lock].holds++;
+	} else if (w->lock == 0) {
+		wait_for(i + 1, 100 + lock);
+		w->lock = lock + 1;
+		w->since = now;
+		book[lock].waits++;
+	}
+}
+
+static void books(void **state)
+{
+	const struct uni_promise_model *m;
+	uint64_t random = 7;
+	struct uni_locks l;
+
+	(void)state;
+	for (unsigned n = 0; n < TURNS; n++) {
+		unsigned i, lock;
+
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		i = (random >> 33) % WORKERS;
+		lock = worker[i].lock != 0 ? (unsigned)worker[i].lock - 1 : (random >> 43) % LOCKS;
+		run(i + 1);
+		/* Locks are taken in order, so that nobody waits for ever. */
+		if (worker[i].lock == 0 && (worker[i].has >> lock) != 0)
+			work(i, 31 - (unsigned)__builtin_clz(worker[i].has), true);
+		else
+			work(i, lock, false);
+	}
+	run(1);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(uni_promise_locks(m, &l), 0);
+	assert_int_equal(l.rows.nr, LOCKS);
+	for (size_t i = 0; i < LOCKS; i++) {
+		const struct uni_lock_row *r = &l.rows.v[i];
+		unsigned lock = (unsigned)(m->all.v[r->lock].id - 100);
+
+		note_blame(lock, now);
+		book[lock].held += book[lock].owner != 0 ? now - book[lock].since : 0;
+		for (unsigned k = 0; k < WORKERS; k++)
+			book[lock].waited += worker[k].lock == lock + 1 ? now - worker[k].since : 0;
+		assert_int_equal(r->nr_holds, book[lock].holds);
+		assert_int_equal(r->nr_waits, book[lock].waits);
+		assert_int_equal(r->held, book[lock].held);
+		assert_int_equal(r->waited, book[lock].waited);
+		assert_true(i == 0 || r->waited <= l.rows.v[i - 1].waited);
+		for (size_t k = 0; k < r->nr; k++) {
+			const struct uni_lock_blame *x = &l.blames.v[r->first + k];
+
+			assert_int_equal(x->ns,
+				book[lock].blame[m->all.v[x->waiter].id][m->all.v[x->owner].id]);
+			assert_true(k == 0 || x->ns <= l.blames.v[r->first + k - 1].ns);
+			book[lock].blame[m->all.v[x->waiter].id][m->all.v[x->owner].id] = 0;
+		}
+	}
+	for (unsigned i = 0; i < LOCKS; i++) {
+		for (unsigned k = 0; k < (WORKERS + 1) * (WORKERS + 1); k++)
+			assert_int_equal(book[i].blame[k / (WORKERS + 1)][k % (WORKERS + 1)], 0);
+		assert_true(book[i].waits > 100);
+	}
+	uni_locks_deinit(&l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_lock, begin, end),
+		cmocka_unit_test_setup_teardown(two_locks, begin, end),
+		cmocka_unit_test_setup_teardown(own_lock, begin, end),
+		cmocka_unit_test_setup_teardown(no_deadlock, begin, end),
+		cmocka_unit_test_setup_teardown(from_before, begin, end),
+		cmocka_unit_test_setup_teardown(books, begin, end),
+	};
+
+	return cmocka_run_group_tests_name("promise_locks", tests, NULL, NULL);
+}
