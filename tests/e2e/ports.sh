@@ -33,6 +33,14 @@ trap 'rm -rf "$out"' EXIT
 for f in start switch ticks; do
 	compiles unikraft $f.c
 done
+# Its mutexes, in a program.
+locks()
+{
+	gcc -std=gnu11 -Wall -Wextra -Werror -O2 -o "$out/locks" "-I$src/guest/ports/unikraft/locks" "-I$src/tests/ports/unikraft" \
+		"-I$src/include" "$src/tests/ports/unikraft/locks.c" && "$out/locks" | tee "$out/told" && [ "$(cat "$out/told")" = 'tg tgt wtg' ]
+}
+what='unikraft: mutexes tell who has them'
+check locks
 compiles minios self.c
 compiles nanos self.c
 compiles nanos nmi.S
@@ -63,9 +71,9 @@ links()
 }
 what='unikraft: what is linked is there; boot.c is not'
 check links unikraft 8 0 LIBUNISCOPE_TRACE_BASE="$src/guest/ports/unikraft"
-what='unikraft: with CONFIG_LIBUNISCOPE_TRACE_BOOT boot.c is linked, with its size'
-check links unikraft 9 1 LIBUNISCOPE_TRACE_BASE="$src/guest/ports/unikraft" CONFIG_LIBUNISCOPE_TRACE_BOOT=y \
-	CONFIG_LIBUNISCOPE_TRACE_BOOT_KIB=640
+what='unikraft: with CONFIG_LIBUNISCOPE_TRACE_BOOT boot.c is linked, with its size; with locks, the table'
+check links unikraft 10 1 LIBUNISCOPE_TRACE_BASE="$src/guest/ports/unikraft" CONFIG_LIBUNISCOPE_TRACE_BOOT=y \
+	CONFIG_LIBUNISCOPE_TRACE_BOOT_KIB=640 CONFIG_LIBUNISCOPE_TRACE_LOCKS=y
 what='unikraft: that ring has the size of the menu'
 check grep -q -e '-DUNI_TRACE_BOOT_KIB=640' "$out/linked"
 what='minios: what is linked is there; boot.c is not'

@@ -5,6 +5,7 @@
 #include <uk/init.h>
 #include <uk/plat/memory.h>
 #include <uk/print.h>
+#include "uniscope/promise.h"
 #include "uniscope/trace.h"
 
 /* With CONFIG_PAGING, Unikraft maps all physical memory there; without, each address to itself. */
@@ -18,6 +19,22 @@
 #define LOW_RAM 0x100000000UL /* what lies above has a hole for devices in front of it */
 
 static uint64_t rules[2048];
+
+#if CONFIG_LIBUNISCOPE_TRACE_KEEP
+/* A table is a power of two, and never more than three quarters full. */
+#define KEPT_BYTES (64UL * 3 * CONFIG_LIBUNISCOPE_TRACE_KEEP + 1088)
+
+static void keep_locks(void)
+{
+	static uint8_t table[KEPT_BYTES] __attribute__((aligned(64)));
+
+	(void)uni_promise_keep(table, sizeof(table));
+}
+#else
+static void keep_locks(void)
+{
+}
+#endif
 
 static uint64_t ram_end(void)
 {
@@ -45,6 +62,8 @@ static int start(struct uk_init_ctx *ctx __unused)
 		uk_pr_err("uniscope-trace: no %d KiB for the ring\n", CONFIG_LIBUNISCOPE_TRACE_KIB);
 	else if (uni_trace_copy_text(rules, sizeof(rules), &memory) != 0)
 		uk_pr_err("uniscope-trace: texts are not copied\n");
+	if (uni_trace_head.nr_cpus)
+		keep_locks();
 	return 0;
 }
 
