@@ -235,6 +235,8 @@ static int open_session(const struct uni_source_args *args, const struct uni_inp
 		return rc;
 	s->timeline = uni_trace_timeline_get(s->trace);
 	s->timeline.end_ns = uni_promises_end_ns(s->rec, nr);
+	s->timeline.variable = uni_trace_values_variable;
+	s->timeline.variables = &s->values;
 	return 0;
 }
 

@@ -19,6 +19,10 @@ struct uni_timeline {
 	const uint64_t *(*words)(void *ctx, const struct uni_call_event *e);
 	/* Bytes that were invalid, in the data read so far; NULL: not known. */
 	uint64_t (*damaged)(void *ctx);
+	/* The name of a guest's variable that has this low half of its address, as text of argument
+	 * `variables`; NULL: no call brings any. */
+	const char *(*variable)(void *variables, uint32_t low);
+	void *variables;
 	double ns_per_cycle; /* of the guest's counter; 0 without words */
 	uint64_t end_ns;     /* when it was stopped; 0: with the last event, or not known */
 };

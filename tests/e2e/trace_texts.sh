@@ -226,6 +226,42 @@ variables() {
 		grep -qF 'vars_give(level=2, @vars_level=2, @vars_state.heap.few=-2, @vars_byte=253);' "$T/replay" &&
 		grep -qE 'vars_give\(.*, @vars_byte=0\);' "$T/replay" || { grep vars_give "$T/replay"; return 1; }
 }
+# As counters: each change of a variable, in the order in which uftrace saw it. Perfetto's is read by its own description.
+counted() {
+	sed -n 's/ *vars_take(\([0-9]*\)).*/\1/p; s/.*} = \([0-9]*\); .* vars_take .*/\1/p' "$T/theirs" | uniq >"$T/theirs.used"
+	sed -n 's/ *vars_give(\(-*[0-9]*\)).*/\1/p' "$T/theirs" | uniq >"$T/levels"
+	"$U" export "$T/vars.uniscope" -f chrome -o "$T/vars.json" && "$U" export "$T/vars.uniscope" -f perfetto -o "$T/vars.pftrace" || return 1
+	python3 - "$T" "$(dirname "$0")/exchange/perfetto.proto" <<-'P' || return 1
+		import json, re, shutil, subprocess, sys
+		folder, proto = sys.argv[1:]
+		calls = json.load(open(folder + "/vars.json"))["traceEvents"]
+		seen = {}
+		for e in calls:
+		    if e["ph"] == "C":
+		        seen.setdefault(e["name"], []).append((e["ts"], e["args"]["value"]))
+		assert set(seen) == {"vars_state.heap.used", "vars_level", "vars_state.heap.few", "vars_byte"}, seen.keys()
+		assert all(v == sorted(v, key=lambda x: x[0]) for v in seen.values())
+		values = {k: [x for _, x in v] for k, v in seen.items()}
+		open(folder + "/ours.used", "w").write("".join("%d\n" % x for x in values["vars_state.heap.used"]))
+		levels = [int(x) for x in open(folder + "/levels")]
+		assert levels == values["vars_level"][:len(levels)] and len(values["vars_level"]) == len(levels) + 1, values["vars_level"]
+		assert values["vars_state.heap.few"] == [-x for x in range(len(levels) + 1)], values["vars_state.heap.few"]
+		assert values["vars_byte"] == [(251 + x) % 256 for x in range(len(levels))], values["vars_byte"]
+		if shutil.which("protoc"):
+		    text = subprocess.run(["protoc", "--proto_path=" + proto.rsplit("/", 1)[0], "--decode=Trace", "perfetto.proto"],
+		                          stdin=open(folder + "/vars.pftrace", "rb"), capture_output=True, check=True, text=True).stdout
+		    names, theirs = {}, {}
+		    for packet in re.split(r"^packet \{", text, flags=re.M):
+		        uuid, name = re.search(r"\buuid: (\d+)", packet), re.search(r'\bname: "(.*)"', packet)
+		        track, value = re.search(r"track_uuid: (\d+)", packet), re.search(r"counter_value: (-?\d+)", packet)
+		        if "counter {" in packet and uuid:
+		            names[uuid[1]] = name[1]
+		        elif track and value:
+		            theirs.setdefault(names[track[1]], []).append(int(value[1]))
+		    assert theirs == values, (theirs, values)
+	P
+	[ "$(wc -l <"$T/ours.used")" -ge 20 ] && equal "$T/ours.used" "$T/theirs.used"
+}
 variables_with_text() { # beside text and a condition; in the events, too
 	record --filter 'vars_*' --args 'rules_work(path:s, size>1000, @vars_state.heap.used)' &&
 		"$U" trace replay --json "$T/s.uniscope" >"$T/events" &&
@@ -260,6 +296,7 @@ check "addresses that cannot be read" any
 check "variables with each call and its return: what uftrace's arguments and values say" variables
 check "rules on values, as uftrace printed them" value_rule 'vars_take(return>3000)' out '$2 > 3000'
 check "rules on two values" value_rule 'vars_take(return>1694,return!=2285)' out '$2 > 1694 && $2 != 2285'
+check "variables as counters, as uftrace saw them change" counted
 check "rules on variables" value_rule 'vars_take(@vars_state.heap.used<=3000)' in '$2 <= 3000'
 check "values alone, as uftrace prints them" values_alone
 check "variables beside text and conditions, in events" variables_with_text

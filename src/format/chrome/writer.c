@@ -14,6 +14,7 @@
 #include "base/vec.h"
 #include "format/chrome/promises.h"
 #include "format/chrome/time.h"
+#include "format/counters.h"
 #include "format/opts.h"
 #include "format/spans.h"
 
@@ -53,6 +54,7 @@ struct writer {
 	struct uni_json json;
 	UNI_VEC(bool) seen; /* threads that were named */
 	UNI_VEC(struct running) cpus;
+	struct uni_counters counters;
 	bool any;
 };
 
@@ -175,6 +177,23 @@ static void put_call(struct writer *w, const struct uni_call_event *e)
 	uni_sink_putc(w->out, '}');
 }
 
+/* Variables of the guest: counters of its process. */
+static int put_counters(struct writer *w, const struct uni_call_event *e)
+{
+	struct uni_counted got[UNI_TRACE_READS_OF];
+	int nr = uni_counters_take(&w->counters, w->tl, e, got);
+
+	for (int i = 0; i < nr; i++) {
+		begin_event(w, 'C', GUEST, 0, got[i].name);
+		uni_chrome_us(w->out, "ts", e->ns);
+		uni_sink_printf(w->out,
+			got[i].is_signed ? ",\"args\":{\"value\":%" PRId64 "}}"
+					 : ",\"args\":{\"value\":%" PRIu64 "}}",
+			got[i].value);
+	}
+	return nr < 0 ? nr : 0;
+}
+
 static int put_call_event(struct writer *w, const struct uni_call_event *e)
 {
 	int rc = name_thread(w, e->thread);
@@ -194,6 +213,8 @@ static int put_call_event(struct writer *w, const struct uni_call_event *e)
 		return 0;
 	case UNI_CALL_SWITCH:
 		return put_switch(w, e);
+	case UNI_CALL_EXT:
+		return put_counters(w, e);
 	default:
 		return 0;
 	}
@@ -270,5 +291,6 @@ static int write_chrome(const struct uni_view *v, const struct uni_export_opt *o
 	uni_sink_puts(out, "\n]}\n");
 	uni_vec_free(&w.seen);
 	uni_vec_free(&w.cpus);
+	uni_counters_deinit(&w.counters);
 	return rc == -UNI_ENOMEM ? uni_err_nomem(err) : rc;
 }

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls for Perfetto: a machine of their own, with a track for each thread and each CPU. */
+/* Calls for Perfetto: a machine of their own, with a track for each thread and each CPU. Variables
+ * that the guest read with calls are counters. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "format/counters.h"
 #include "format/perfetto/perfetto.h"
 
 #define MACHINE	     UINT32_C(1000) /* beyond the guests of a session */
 #define FIRST_TID    100000
 #define THREAD_UUID  (UINT64_C(2) << 48)
 #define CPU_UUID     (UINT64_C(3) << 48)
-#define I_EVENT_NAME 2 /* of InternedData */
+#define COUNTER_UUID (UINT64_C(9) << 48) /* up to 8: promises.c */
+#define I_EVENT_NAME 2			 /* of InternedData */
 
-enum type { BEGIN = 1, END = 2, INSTANT = 3 }; /* of TrackEvent */
+enum type { BEGIN = 1, END = 2, INSTANT = 3, COUNTER = 4 }; /* of TrackEvent */
 
 struct cpu {
 	bool known, running;
@@ -25,6 +28,7 @@ struct calls {
 	UNI_VEC(bool) thread_known;
 	UNI_VEC(bool) func_known;
 	UNI_VEC(struct cpu) cpus;
+	struct uni_counters counters;
 	struct uni_strbuf interned;
 	uint64_t last_ns;
 };
@@ -118,6 +122,39 @@ static int put_switch(struct calls *c, const struct uni_call_event *e)
 	return 0;
 }
 
+static void put_double(struct uni_strbuf *out, unsigned field, double v)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &v, sizeof(bits));
+	uni_pb_put_fixed64(out, field, bits);
+}
+
+static int put_counters(struct calls *c, const struct uni_call_event *e)
+{
+	struct uni_counted got[UNI_TRACE_READS_OF];
+	int nr = uni_counters_take(&c->counters, c->tl, e, got);
+	struct uni_perfetto *w = c->w;
+
+	for (int i = 0; i < nr; i++) {
+		if (got[i].is_new) {
+			uni_pb_put_u64(&w->part, 1, COUNTER_UUID + got[i].nr);
+			uni_pb_put_str(&w->part, 2, got[i].name);
+			uni_pb_put_u64(&w->part, 5, uni_perfetto_process_uuid(MACHINE));
+			uni_pb_put_bytes(&w->part, 8, "", 0);
+			uni_pb_put_part(&w->packet, UNI_PF_TRACK, &w->part);
+			uni_perfetto_packet(w, MACHINE, 0, false);
+		}
+		/* Its numbers have a sign: greater ones are doubles. */
+		if (got[i].is_signed || got[i].value <= INT64_MAX)
+			uni_pb_put_u64(&w->part, 30, got[i].value);
+		else
+			put_double(&w->part, 44, (double)got[i].value);
+		put_event(c, COUNTER, COUNTER_UUID + got[i].nr, e->ns);
+	}
+	return nr < 0 ? nr : 0;
+}
+
 static int put_track_event(struct calls *c, const struct uni_call_event *e)
 {
 	uint64_t track = THREAD_UUID + e->thread;
@@ -145,6 +182,8 @@ static int put_track_event(struct calls *c, const struct uni_call_event *e)
 		return 0;
 	case UNI_CALL_SWITCH:
 		return put_switch(c, e);
+	case UNI_CALL_EXT:
+		return put_counters(c, e);
 	default:
 		return 0;
 	}
@@ -174,6 +213,7 @@ int uni_perfetto_calls(struct uni_perfetto *w, const struct uni_timeline *tl)
 	uni_vec_free(&c.thread_known);
 	uni_vec_free(&c.func_known);
 	uni_vec_free(&c.cpus);
+	uni_counters_deinit(&c.counters);
 	uni_strbuf_deinit(&c.interned);
 	return rc;
 }
