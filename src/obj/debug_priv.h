@@ -61,6 +61,16 @@ bool uni_debug_spend(struct uni_debug *d, uint64_t steps);
 /* The type of die, or its return type, without typedefs and qualifiers; false if it has none. */
 bool uni_debug_plain_type(struct uni_debug *d, Dwarf_Die *die, Dwarf_Die *ret);
 bool uni_debug_is_structure(Dwarf_Die *die); /* or a union, or a class */
+
+#define UNI_ARRAY_DIMENSIONS 4
+struct uni_array {
+	Dwarf_Die element;
+	unsigned nr;			       /* of dimensions */
+	uint64_t count[UNI_ARRAY_DIMENSIONS];  /* of elements, at least 1 */
+	uint64_t stride[UNI_ARRAY_DIMENSIONS]; /* bytes from one to the next, at least 1 */
+};
+/* An array whose elements are numbered from 0, without gaps. At most UNI_MEMBER_MAX bytes. */
+bool uni_debug_array(struct uni_debug *d, Dwarf_Die *type, struct uni_array *ret);
 /* The place of a member in its structure. False: not known, or a bit field. */
 bool uni_debug_offset_of(Dwarf_Die *member, uint64_t *ret);
 /* The member at m->path, and its type if m->size is not 0. */

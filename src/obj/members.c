@@ -21,6 +21,51 @@ bool uni_debug_is_structure(Dwarf_Die *die)
 	return tag == DW_TAG_structure_type || tag == DW_TAG_union_type || tag == DW_TAG_class_type;
 }
 
+/* The number of elements of a dimension; 0: it is not known, or not numbered from 0. */
+static uint64_t count_of(Dwarf_Die *range)
+{
+	Dwarf_Attribute a;
+	Dwarf_Word v;
+
+	if (dwarf_tag(range) != DW_TAG_subrange_type ||
+		(dwarf_attr(range, DW_AT_lower_bound, &a) != NULL &&
+			(dwarf_formudata(&a, &v) != 0 || v != 0)))
+		return 0;
+	if (dwarf_attr(range, DW_AT_count, &a) != NULL)
+		return dwarf_formudata(&a, &v) == 0 ? v : 0;
+	if (dwarf_attr(range, DW_AT_upper_bound, &a) != NULL && dwarf_formudata(&a, &v) == 0)
+		return v < UNI_MEMBER_MAX ? v + 1 : 0;
+	return 0;
+}
+
+bool uni_debug_array(struct uni_debug *d, Dwarf_Die *type, struct uni_array *ret)
+{
+	Dwarf_Word size;
+	Dwarf_Die range;
+	int more;
+
+	*ret = (struct uni_array){ 0 };
+	if (dwarf_tag(type) != DW_TAG_array_type || dwarf_hasattr(type, DW_AT_byte_stride) != 0 ||
+		dwarf_hasattr(type, DW_AT_bit_stride) != 0 ||
+		!uni_debug_plain_type(d, type, &ret->element) ||
+		dwarf_aggregate_size(&ret->element, &size) != 0)
+		return false;
+	more = dwarf_child(type, &range);
+	for (; more == 0 && uni_debug_spend(d, 1); more = dwarf_siblingof(&range, &range)) {
+		if (ret->nr == UNI_ARRAY_DIMENSIONS)
+			return false;
+		ret->count[ret->nr++] = count_of(&range);
+	}
+	for (unsigned i = ret->nr; i-- != 0;) {
+		if (size == 0 || size > UNI_MEMBER_MAX || ret->count[i] == 0 ||
+			ret->count[i] > UNI_MEMBER_MAX / size)
+			return false;
+		ret->stride[i] = size;
+		size *= ret->count[i];
+	}
+	return ret->nr != 0;
+}
+
 /* A union's members need not state their offset, which is 0. */
 bool uni_debug_offset_of(Dwarf_Die *die, uint64_t *ret)
 {

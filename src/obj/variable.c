@@ -53,8 +53,8 @@ static int take_number(const char *path, uint64_t size, bool is_signed, struct u
 	if (size != 1 && size != 2 && size != 4 && size != 8)
 		return uni_err_set(err, UNI_ENOTSUP,
 			"%s is no number of 1, 2, 4 or 8 bytes; members of a structure are "
-			"%s.MEMBER, if the image has debug data",
-			path, path);
+			"%s.MEMBER, elements of an array %s[N], if the image has debug data",
+			path, path, path);
 	ret->size = (uint8_t)size;
 	ret->is_signed = is_signed;
 	return 0;
@@ -73,27 +73,88 @@ static int take_type(
 		path, p.form != UNI_PARAM_OTHER ? size : 0, p.form == UNI_PARAM_SIGNED, ret, err);
 }
 
-/* A member of the variable `name`, which the path begins with. */
-static int find_member(struct uni_debug *d, const char *path, const char *name,
+/* Part of a variable: of an array of several dimensions, `done` of them are chosen. */
+struct part {
+	Dwarf_Die type;
+	uint64_t offset;
+	struct uni_array array;
+	unsigned done;
+};
+
+/* ".heap" */
+static bool take_member(struct uni_debug *d, const char **path, struct part *p)
+{
+	size_t len = strcspn(++*path, ".[");
+	char name[UNI_VARIABLE_NAME];
+	struct uni_member m = { .path = name };
+
+	if (len >= sizeof(name) || !uni_debug_is_structure(&p->type))
+		return false;
+	memcpy(name, *path, len);
+	name[len] = '\0';
+	*path += len;
+	if (!uni_debug_member(d, &p->type, &m, &p->type) || m.size == 0)
+		return false;
+	p->offset += m.offset;
+	return true;
+}
+
+/* "[3]": of the first dimension that is not chosen yet. */
+static bool take_element(struct uni_debug *d, const char **path, struct part *p)
+{
+	size_t len = strcspn(++*path, "]");
+	char number[24];
+	uint64_t i;
+
+	if (p->done == 0 && !uni_debug_array(d, &p->type, &p->array))
+		return false;
+	if (len >= sizeof(number) || (*path)[len] != ']')
+		return false;
+	memcpy(number, *path, len);
+	number[len] = '\0';
+	*path += len + 1;
+	if (!uni_parse_u64(number, &i) || i >= p->array.count[p->done])
+		return false;
+	p->offset += i * p->array.stride[p->done];
+	p->done++;
+	if (p->done == p->array.nr) {
+		p->type = p->array.element;
+		p->done = 0;
+	}
+	return true;
+}
+
+/* A part of the variable `name`, which the path begins with. */
+static int find_part(struct uni_debug *d, const char *path, const char *name,
 	struct uni_variable *ret, struct uni_err *err)
 {
-	struct uni_member m = { .path = path + strlen(name) + 1 };
-	Dwarf_Die structure, type;
+	const char *at = path + strlen(name), *here = at;
+	struct part p = { 0 };
+	bool found = find_type(d, name, ret->svma, &p.type);
 
-	if (!find_type(d, name, ret->svma, &structure) ||
-		!uni_debug_member(d, &structure, &m, &type) || m.size == 0)
+	for (unsigned i = 0; found && *at != '\0'; i++) {
+		here = at;
+		found = i < NESTING_MAX && (*at != '.' || p.done == 0) &&
+			(*at == '.'	     ? take_member(d, &at, &p)
+				: *at == '[' ? take_element(d, &at, &p)
+					     : false);
+	}
+	if (!found)
 		return uni_err_set(err, UNI_ENOENT,
-			"%s has no member '%s', as far as the image's debug data tells", name,
-			m.path);
-	ret->svma += m.offset;
-	return take_type(&type, path, ret, err);
+			"%.*s has no %s '%s', as far as the image's debug data tells",
+			(int)(here - path), path, *here == '[' ? "element" : "member",
+			here + (*here == '.'));
+	if (p.done != 0)
+		return take_number(path, 0, false, ret, err);
+	ret->svma += p.offset;
+	return take_type(&p.type, path, ret, err);
 }
 
 int uni_variable_find(const struct uni_image *img, struct uni_debug *d, const char *path,
 	struct uni_variable *ret, struct uni_err *err)
 {
 	char name[UNI_VARIABLE_NAME];
-	size_t len = strcspn(path, ".");
+	size_t len = strcspn(path, ".[");
 	uint64_t size;
 	Dwarf_Die type;
 
@@ -101,17 +162,20 @@ int uni_variable_find(const struct uni_image *img, struct uni_debug *d, const ch
 		return find_type(d, path, ret->svma, &type)
 			       ? take_type(&type, path, ret, err)
 			       : take_number(path, size, false, ret, err);
-	if (len < sizeof(name) && path[len] == '.') {
+	if (len < sizeof(name) && path[len] != '\0') {
 		memcpy(name, path, len);
 		name[len] = '\0';
 		if (uni_image_find(img, name, &ret->svma, &size) == 0)
-			return find_member(d, path, name, ret, err);
+			return find_part(d, path, name, ret, err);
 	}
 	return uni_err_set(err, UNI_ENOENT, "%s has no variable '%.*s' (nm lists names)",
 		uni_image_path(img), (int)len, path);
 }
 
-/* Appends the name of the member at this offset. False: none is known. */
+static bool add_part(struct uni_debug *d, Dwarf_Die *type, uint64_t offset, unsigned depth,
+	struct uni_strbuf *out);
+
+/* The member at this offset, and what is in it. */
 static bool add_member(struct uni_debug *d, Dwarf_Die *structure, uint64_t offset, unsigned depth,
 	struct uni_strbuf *out)
 {
@@ -129,12 +193,36 @@ static bool add_member(struct uni_debug *d, Dwarf_Die *structure, uint64_t offse
 			continue;
 		if (name != NULL)
 			uni_strbuf_addf(out, ".%s", name);
-		if (uni_debug_is_structure(&type))
-			return depth < NESTING_MAX &&
-			       add_member(d, &type, offset - at, depth + 1, out);
-		return offset == at;
+		return add_part(d, &type, offset - at, depth + 1, out);
 	}
 	return false;
+}
+
+static bool add_element(struct uni_debug *d, struct uni_array *a, uint64_t offset, unsigned depth,
+	struct uni_strbuf *out)
+{
+	for (unsigned i = 0; i < a->nr; i++) {
+		if (offset / a->stride[i] >= a->count[i])
+			return false;
+		uni_strbuf_addf(out, "[%" PRIu64 "]", offset / a->stride[i]);
+		offset %= a->stride[i];
+	}
+	return add_part(d, &a->element, offset, depth + 1, out);
+}
+
+/* Appends the name of the number at this offset in the type. False: none is known. */
+static bool add_part(struct uni_debug *d, Dwarf_Die *type, uint64_t offset, unsigned depth,
+	struct uni_strbuf *out)
+{
+	struct uni_array a;
+
+	if (depth > NESTING_MAX)
+		return false;
+	if (uni_debug_is_structure(type))
+		return add_member(d, type, offset, depth, out);
+	if (uni_debug_array(d, type, &a))
+		return add_element(d, &a, offset, depth, out);
+	return offset == 0;
 }
 
 void uni_variable_name(const struct uni_image *img, struct uni_debug *d, uint64_t svma,
@@ -151,9 +239,8 @@ void uni_variable_name(const struct uni_image *img, struct uni_debug *d, uint64_
 		return;
 	}
 	uni_strbuf_init(&member);
-	if (find_type(d, name, svma - offset, &type) && uni_debug_is_structure(&type) &&
-		add_member(d, &type, offset, 0, &member) &&
-		uni_text_clean(clean, sizeof(clean), member.s, member.len) != 0)
+	if (find_type(d, name, svma - offset, &type) && add_part(d, &type, offset, 0, &member) &&
+		member.len != 0 && uni_text_clean(clean, sizeof(clean), member.s, member.len) != 0)
 		(void)snprintf(ret, UNI_VARIABLE_NAME, "%s%s", name, clean);
 	else if (offset != 0)
 		(void)snprintf(ret, UNI_VARIABLE_NAME, "%s+%" PRIu64, name, offset);

@@ -20,9 +20,9 @@ struct uni_variable {
 };
 
 /*
- * path: a symbol's name. With debug data (or NULL) it may go on to a member, "heap.used". Without
- * it, the number has the symbol's size, and no sign. -UNI_ENOENT: there is none. -UNI_ENOTSUP: it
- * is no such number.
+ * path: a symbol's name. With debug data (or NULL) it may go on to members and elements of arrays,
+ * "heap.pool[3].used". Without it, the number has the symbol's size, and no sign. -UNI_ENOENT:
+ * there is none. -UNI_ENOTSUP: it is no such number.
  */
 int uni_variable_find(const struct uni_image *img, struct uni_debug *d, const char *path,
 	struct uni_variable *ret, struct uni_err *err);

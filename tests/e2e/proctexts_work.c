@@ -25,6 +25,17 @@ struct {
 } vars_state = { .heap.used = 1000 };
 int vars_level;
 unsigned char vars_byte = 250;
+/* Elements that change with each call, among some that do not. */
+long vars_grid[2][3] = { { 1, 2, 3 }, { 4, 5, 6 } };
+short vars_list[5] = { 10, 20, 30, 40, 50 };
+struct {
+	char pad;
+	struct {
+		unsigned char n;
+		int v[2];
+	} cell[4];
+} vars_pool = { .cell = { { 60, { 61, 62 } }, { 63, { 64, 65 } }, { 66, { 67, 68 } },
+			{ 69, { 70, 71 } } } };
 
 __attribute__((noinline)) int texts_open(const char *path, int flags)
 {
@@ -89,4 +100,8 @@ __attribute__((noinline)) void vars_give(int level)
 {
 	vars_level = level < 0 ? -level + 1 : -level - 1;
 	vars_state.heap.few--;
+	vars_grid[1][1] += 1000;
+	vars_list[4] -= 77;
+	vars_pool.cell[2].n += 99;
+	vars_pool.cell[3].v[1] -= 100000;
 }

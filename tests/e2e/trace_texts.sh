@@ -262,6 +262,25 @@ counted() {
 	P
 	[ "$(wc -l <"$T/ours.used")" -ge 20 ] && equal "$T/ours.used" "$T/theirs.used"
 }
+# Elements of arrays: gdb reads the same expressions from the process when its calls are over.
+elements() {
+	set -- 'vars_grid[1][1]' 'vars_list[4]' 'vars_pool.cell[2].n' 'vars_pool.cell[3].v[1]'
+	begin && trace --args "vars_give(@$1, @$2, @$3, @$4)" || return 1
+	for e; do set -- "$@" -ex "print (long)$e"; shift; done
+	gdb -nx -batch -p "$pid" "$@" >"$T/gdb" 2>&1
+	sed -n 's/^\$[0-9]* = //p' "$T/gdb" >"$T/theirs.elements"
+	for e in 'vars_grid\[1]\[1]' 'vars_list\[4]' 'vars_pool.cell\[2].n' 'vars_pool.cell\[3].v\[1]'; do
+		sed -n "s|.*vars_give(.*@$e=\\(-*[0-9]*\\)[,)].*; /.*|\1|p" "$T/replay" >"$T/before"
+		sed -n "s|.*vars_give(.*); /.*@$e=\\(-*[0-9]*\\)[, ].*|\1|p" "$T/replay" >"$T/after"
+		[ "$(wc -l <"$T/before")" -eq 24 ] && [ "$(wc -l <"$T/after")" -eq 24 ] && [ "$(sort -u "$T/after" | wc -l)" -eq 24 ] &&
+			[ "$(sed 1d "$T/before")" = "$(sed '$d' "$T/after")" ] || { echo "$e"; grep vars_give "$T/replay"; return 1; }
+		sed -n '$p' "$T/after"
+	done >"$T/ours.elements" || { cat "$T/ours.elements"; return 1; }
+	# And rules on them.
+	"$U" trace replay "$T/s.uniscope" --rule 'vars_give(@vars_list[4]<0)' >"$T/some" &&
+		[ "$(grep -c 'vars_give(level' "$T/some")" -eq 23 ] || { grep vars_give "$T/some"; return 1; }
+	[ "$(wc -l <"$T/ours.elements")" -eq 4 ] && equal "$T/ours.elements" "$T/theirs.elements" || { cat "$T/gdb"; return 1; }
+}
 variables_with_text() { # beside text and a condition; in the events, too
 	record --filter 'vars_*' --args 'rules_work(path:s, size>1000, @vars_state.heap.used)' &&
 		"$U" trace replay --json "$T/s.uniscope" >"$T/events" &&
@@ -299,10 +318,15 @@ check "rules on two values" value_rule 'vars_take(return>1694,return!=2285)' out
 check "variables as counters, as uftrace saw them change" counted
 check "rules on variables" value_rule 'vars_take(@vars_state.heap.used<=3000)' in '$2 <= 3000'
 check "values alone, as uftrace prints them" values_alone
+check "elements of arrays with each call, as gdb reads them" elements
 check "variables beside text and conditions, in events" variables_with_text
 check "a start without variables reads none" not_read
 check "no such variable" refused "has no variable 'vars_no'" 'vars_take(@vars_no)'
-check "no such member" refused "vars_state has no member 'heap.frob'" 'vars_take(@vars_state.heap.frob)'
+check "no such member" refused "vars_state.heap has no member 'frob'" 'vars_take(@vars_state.heap.frob)'
+check "no such element" refused "vars_list has no element '[5]'" 'vars_give(@vars_list[5])'
+check "no element of this one" refused "vars_grid[1][2] has no element '[0]'" 'vars_give(@vars_grid[1][2][0])'
+check "no element at all" refused "vars_level has no element '[0]'" 'vars_give(@vars_level[0])'
+check "a whole array is no number" refused 'vars_grid[1] is no number' 'vars_give(@vars_grid[1])'
 check "what is no number" refused 'vars_state.wide is no number' 'vars_take(@vars_state.wide)'
 check "a variable too much" refused 'write FUNCTION' 'vars_take(@a,@a,@a,@a,@a)'
 check "no such parameter" refused "no parameter 'name'" 'texts_open(name:s)'
