@@ -108,7 +108,7 @@ static int look_for_more(struct uni_page_live *l, struct uni_err *err)
 static int read_promises(struct uni_page_live *l, struct uni_promise_builder **builder_ret,
 	const struct uni_promise_model **ret, struct uni_err *err)
 {
-	const struct uni_promises_args args = { 0 };
+	const struct uni_promises_args args = { .quick = true };
 	struct uni_input in = { 0 };
 	int rc;
 

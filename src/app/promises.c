@@ -14,6 +14,7 @@
 #include "app/input.h"
 #include "app/term.h"
 #include "app/trace_open.h"
+#include "app/trace_values.h"
 #include "format/mirage/mirage.h"
 #include "promise/record.h"
 #include "promise/text.h"
@@ -210,6 +211,20 @@ static int add_facts(struct uni_promise_builder *b, const struct uni_recording *
 	return add_on_cpu(b, trace);
 }
 
+/* Locks need no name from the guest: as a rule their address is that of a variable. */
+static int name_locks(
+	struct uni_promise_builder *b, const struct uni_recording *rec, uint32_t guest)
+{
+	const struct uni_opt_list no_folders = { 0 };
+	struct uni_trace_values values;
+	int rc;
+
+	uni_trace_values_init(&values, rec, guest, NULL, &no_folders);
+	rc = uni_promise_builder_name_locks(b, uni_trace_values_at, &values);
+	uni_trace_values_deinit(&values);
+	return rc;
+}
+
 static int tell_end(const struct taker *to, uint64_t end_ns)
 {
 	const struct uni_promise_event e = uni_mirage_end(end_ns);
@@ -233,6 +248,9 @@ static int from_session(const struct taker *to, const char *path,
 		rc = uni_tinput_open(rec, guest, &t, err);
 	if (rc == 0)
 		rc = from_calls(to, uni_tinput_get(t), err);
+	if (rc == 0 && to->builder != NULL && !args->quick &&
+		name_locks(to->builder, rec, guest) != 0)
+		rc = uni_err_nomem(err);
 	if (rc == 0 && to->builder != NULL)
 		rc = add_facts(to->builder, rec, guest);
 	else if (rc == 0)

@@ -13,6 +13,7 @@
 
 struct uni_promises_args {
 	const char *guest;
+	bool quick; /* leave out names that the image alone has: it is not loaded */
 };
 
 #define UNI_PROMISES_OPTIONS(a)                                                               \

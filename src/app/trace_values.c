@@ -10,6 +10,7 @@
 #include "app/term.h"
 #include "trace/values.h"
 
+#define OBJECTS_MAX   1024 /* that are looked up, each among all symbols */
 #define VARIABLES_MAX 1024 /* a guest is given 64; a wrong trace may have any number */
 
 void uni_trace_values_init(struct uni_trace_values *v, const struct uni_recording *rec,
@@ -32,27 +33,35 @@ void uni_trace_values_deinit(struct uni_trace_values *v)
 	uni_image_destroy(v->image);
 }
 
-/* Only when there are values to print. */
-static void look_for_debug(struct uni_trace_values *v)
+/* Once. Without an image and without an error: there is none to look at. */
+static void load_image(struct uni_trace_values *v, struct uni_err *err)
 {
 	const struct uni_record_meta *meta = uni_recording_guest(v->rec, v->guest).meta;
 	const char *path = v->symbols != NULL ? v->symbols : meta->image_path;
+
+	v->loaded = true;
+	if (path[0] == '\0' || uni_symbols_kind_of(path) != UNI_SYMBOLS_ELF)
+		return;
+	if (uni_image_load_from(path, &v->search, &v->image, err) != 0 || v->symbols != NULL ||
+		strcmp(uni_image_id(v->image), meta->image_id) == 0)
+		return;
+	(void)uni_err_set(
+		err, UNI_EMISMATCH, "%s is another build now than when it was traced", path);
+	uni_image_destroy(v->image);
+	v->image = NULL;
+}
+
+/* Only when there are values to print. */
+static void look_for_debug(struct uni_trace_values *v)
+{
 	struct uni_err err = { 0 };
 
 	v->looked = true;
-	if (path[0] == '\0' || uni_symbols_kind_of(path) != UNI_SYMBOLS_ELF)
-		return;
-	if (uni_image_load_from(path, &v->search, &v->image, &err) == 0 && v->symbols == NULL &&
-		strcmp(uni_image_id(v->image), meta->image_id) != 0)
-		(void)uni_err_set(&err, UNI_EMISMATCH,
-			"%s is another build now than when it was traced", path);
-	else if (v->image != NULL)
+	if (!v->loaded)
+		load_image(v, &err);
+	if (v->image != NULL)
 		(void)uni_debug_of_image(v->image, &v->search, &v->debug, &err);
-	if (err.code == UNI_EMISMATCH) {
-		uni_image_destroy(v->image);
-		v->image = NULL;
-	}
-	if (v->debug == NULL)
+	if (v->debug == NULL && err.code != 0)
 		uni_note("%s: arguments and values are shown as registers", err.msg);
 }
 
@@ -119,6 +128,26 @@ const char *uni_trace_values_variable(void *values, uint32_t low)
 	return v->variable.nr < VARIABLES_MAX && uni_vec_push(&v->variable, one)
 		       ? v->variable.v[v->variable.nr - 1].name
 		       : "?";
+}
+
+void uni_trace_values_at(void *values, uint64_t address, char *ret, size_t cap)
+{
+	struct uni_trace_values *v = values;
+	const uint64_t bias = uni_recording_guest(v->rec, v->guest).meta->bias;
+	const char *name = NULL;
+	struct uni_err none = { 0 };
+	uint64_t offset = 0;
+
+	if (!v->loaded)
+		load_image(v, &none);
+	if (v->image != NULL && v->objects++ < OBJECTS_MAX)
+		name = uni_image_name_at(v->image, address - bias, &offset);
+	if (name == NULL)
+		ret[0] = '\0';
+	else if (offset == 0)
+		(void)snprintf(ret, cap, "%s", name);
+	else
+		(void)snprintf(ret, cap, "%s+0x%" PRIx64, name, offset);
 }
 
 /* "@heap.used=5" */

@@ -28,8 +28,9 @@ struct uni_trace_values {
 	const char *
 		symbols; /* --symbols, or NULL: the image that was recorded, if it is still there */
 	struct uni_image_search search;
-	bool looked;
+	bool looked, loaded; /* for debug data, for the image */
 	struct uni_image *image;
+	uint32_t objects;			/* that were looked up */
 	struct uni_debug *debug;		/* NULL: registers are shown as they were */
 	UNI_VEC(struct uni_known_params) known; /* by function */
 	UNI_VEC(struct uni_known_variable) variable;
@@ -45,6 +46,8 @@ void uni_trace_values_deinit(struct uni_trace_values *v);
 const struct uni_params *uni_trace_values_params(void *values, uint32_t func, uint64_t address);
 /* The name of a variable that has this low half of its address in the guest. */
 const char *uni_trace_values_variable(void *values, uint32_t low);
+/* The name of the guest's variable at this address, "locks+0x28"; "": none is known. */
+void uni_trace_values_at(void *values, uint64_t address, char *ret, size_t cap);
 /* Values of an event of v->calls, whose function is at this address. */
 void uni_trace_values_text(struct uni_trace_values *v, uint64_t address,
 	const struct uni_call_event *e, char *buf, size_t size);

@@ -186,6 +186,9 @@ int uni_promise_builder_heard(struct uni_promise_builder *b, uint32_t cpu, uint6
 /* A name from elsewhere, for the newest promise of that id if it has none and is a thread, or of
  * unknown type. Returns 0 or -UNI_ENOMEM. */
 int uni_promise_builder_name(struct uni_promise_builder *b, uint64_t id, const char *name);
+/* Calls fn for each lock without a name, and gives it that one; "": none. 0 or -UNI_ENOMEM. */
+int uni_promise_builder_name_locks(struct uni_promise_builder *b,
+	void (*fn)(void *ctx, uint64_t id, char *ret, size_t cap), void *ctx);
 /* The recording lasted until `time`, even after the last event. Ignored without any event, or
  * before the last one. */
 void uni_promise_builder_end(struct uni_promise_builder *b, uint64_t time);

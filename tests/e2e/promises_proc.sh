@@ -267,7 +267,7 @@ locks() { # of real threads and mutexes: who had them and who waited, to the hol
 		# The same as text: sums of each lock, and whoever had it longest while others waited.
 		text = open(sys.argv[3]).read()
 		for k in 0, 1:
-		    row = re.search(r"^ +\S+ \S+ +(\d+) +\S+ \S+ +\S+ \S+ +(\d+) +\S+ \S+  " + ("disk" if k == 0 else r"lock \d+") , text, re.M)
+		    row = re.search(r"^ +\S+ \S+ +(\d+) +\S+ \S+ +\S+ \S+ +(\d+) +\S+ \S+  " + ("disk" if k == 0 else r"locks\+0x28") , text, re.M)
 		    assert row, text
 		    assert [int(x) for x in row.groups()] == [sum(len(v) for (kind, l, _), v in book.items() if (kind, l) == (of, k))
 		                                              for of in ("wait", "hold")], (row.groups(), text)
@@ -279,7 +279,7 @@ hangs() { # each has the other's lock since before the recording: the guest's ta
 	run_program proclocks hang || return 1
 	"$U" trace record "proc:pid=$pid" --threads -d 1 -o "$T/h.uniscope" --overwrite 2>"$T/said" || { cat "$T/said"; return 1; }
 	"$U" trace findings "$T/h.uniscope" >"$T/found" || return 1
-	grep -q '^deadlock: \(alpha waits for lock [0-9]*, which is held by beta, which waits for disk, which is held by alpha\|beta waits for disk, which is held by alpha, which waits for lock [0-9]*, which is held by beta\)$' "$T/found" &&
+	grep -q '^deadlock: \(alpha waits for locks+0x28, which is held by beta, which waits for disk, which is held by alpha\|beta waits for disk, which is held by alpha, which waits for locks+0x28, which is held by beta\)$' "$T/found" &&
 		grep -q '    earlier     disk is held by alpha since then$' "$T/found" &&
 		grep -q ' beta waits for disk, which alpha holds$' "$T/found" || { cat "$T/found"; return 1; }
 	"$U" trace why "$T/h.uniscope" alpha --json >"$T/json" && python3 - "$T/json" <<-'P'
