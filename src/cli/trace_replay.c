@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "app/cmd.h"
+#include "app/lock_notes.h"
 #include "app/trace_open.h"
 #include "trace/lines.h"
 
@@ -152,6 +153,11 @@ static void put_values(void *trace, const struct uni_call_event *e, char *buf, s
 	uni_trace_values_text(&t->values, uni_funcs_address(t->funcs, e->func), e, buf, size);
 }
 
+static void put_note(void *notes, const struct uni_call_event *e, char *buf, size_t size)
+{
+	uni_lock_notes_text(notes, e, buf, size);
+}
+
 static int replay_calls(struct uni_trace_open *t, struct uni_sink *out, struct uni_err *err)
 {
 	struct uni_calls *calls;
@@ -168,12 +174,15 @@ static int replay_calls(struct uni_trace_open *t, struct uni_sink *out, struct u
 	if (rc != 0)
 		return rc;
 	t->values.calls = calls;
+	opts.note_ctx = uni_lock_notes_open(t->in, &t->values);
+	opts.note = opts.note_ctx != NULL ? put_note : NULL;
 	rc = put_chosen(t, calls, &p, &opts, out);
 	if (rc == -UNI_ENOENT)
 		rc = no_call(err);
 	else if (rc != 0)
 		rc = uni_err_nomem(err);
 	uni_trace_note(t, uni_recording_path(t->rec), uni_calls_stats(calls));
+	uni_lock_notes_close(opts.note_ctx);
 	uni_calls_close(calls);
 	return rc;
 }

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "promise/event.h"
 
+bool uni_promise_names_lock(const struct uni_promise_event *e)
+{
+	return e->type == UNI_PROMISE_TYPE_LOCK &&
+	       (e->kind == UNI_PE_READ || e->kind == UNI_PE_TRY_READ || e->kind == UNI_PE_NOTIFY);
+}
+
 const char *uni_promise_kind_name(unsigned kind)
 {
 	static const char *const names[UNI_PE_NR] = {

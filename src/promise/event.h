@@ -10,6 +10,7 @@
 #ifndef UNI_PROMISE_EVENT_H
 #define UNI_PROMISE_EVENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -65,6 +66,8 @@ struct uni_promise_event {
 	uint8_t type; /* of READ, TRY_READ and NOTIFY: UNI_PROMISE_TYPE_LOCK, or 0 */
 };
 
+/* A thread takes a lock, waits for it, or gives it back. */
+bool uni_promise_names_lock(const struct uni_promise_event *e);
 /* Static text; "?" for invalid numbers. */
 const char *uni_promise_kind_name(unsigned kind);
 const char *uni_promise_type_name(unsigned type);

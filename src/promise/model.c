@@ -500,12 +500,6 @@ static bool means_running(uint8_t kind)
 	return kind <= UNI_PE_FAIL || (kind >= UNI_PE_SWITCH && kind <= UNI_PE_TRY_READ);
 }
 
-static bool names_lock(const struct uni_promise_event *e)
-{
-	return e->type == UNI_PROMISE_TYPE_LOCK &&
-	       (e->kind == UNI_PE_READ || e->kind == UNI_PE_TRY_READ || e->kind == UNI_PE_NOTIFY);
-}
-
 int uni_promise_builder_heard(struct uni_promise_builder *b, uint32_t cpu, uint64_t time)
 {
 	struct uni_promise_silence s = { .end = time, .next = UNI_PROMISE_NONE };
@@ -555,7 +549,7 @@ int uni_promise_builder_add(struct uni_promise_builder *b, const struct uni_prom
 		return -UNI_ENOMEM;
 	who = uni_promise_meant(&b->m, named);
 	other = uni_promise_meant(&b->m, other);
-	if (other != UNI_PROMISE_NONE && names_lock(event))
+	if (other != UNI_PROMISE_NONE && uni_promise_names_lock(event))
 		b->m.all.v[other].type = UNI_PROMISE_TYPE_LOCK;
 	if (who != UNI_PROMISE_NONE && event->kind != UNI_PE_SWITCH && means_running(event->kind))
 		uni_promise_leave_lock(b, who, other, event->cpu);

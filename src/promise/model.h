@@ -189,6 +189,11 @@ int uni_promise_builder_name(struct uni_promise_builder *b, uint64_t id, const c
 /* Calls fn for each lock without a name, and gives it that one; "": none. 0 or -UNI_ENOMEM. */
 int uni_promise_builder_name_locks(struct uni_promise_builder *b,
 	void (*fn)(void *ctx, uint64_t id, char *ret, size_t cap), void *ctx);
+/* The same for that one promise, if it is such a lock. */
+int uni_promise_builder_name_lock(struct uni_promise_builder *b, uint32_t promise,
+	void (*fn)(void *ctx, uint64_t id, char *ret, size_t cap), void *ctx);
+/* As far as it has come: nothing that is open has ended. The builder's. */
+const struct uni_promise_model *uni_promise_builder_model(const struct uni_promise_builder *b);
 /* The recording lasted until `time`, even after the last event. Ignored without any event, or
  * before the last one. */
 void uni_promise_builder_end(struct uni_promise_builder *b, uint64_t time);

@@ -135,25 +135,33 @@ int uni_promise_builder_name(struct uni_promise_builder *b, uint64_t id, const c
 	return uni_promise_text(b, &e, &p->label);
 }
 
+int uni_promise_builder_name_lock(struct uni_promise_builder *b, uint32_t promise,
+	void (*fn)(void *ctx, uint64_t id, char *ret, size_t cap), void *ctx)
+{
+	struct uni_promise *p = &b->m.all.v[promise];
+	char name[UNI_TEXT_MAX] = "";
+	struct uni_promise_event e = { .text = name };
+
+	if (p->type != UNI_PROMISE_TYPE_LOCK || p->label != 0)
+		return 0;
+	fn(ctx, p->id, name, sizeof(name));
+	e.text_len = (uint32_t)strlen(name);
+	return e.text_len != 0 ? uni_promise_text(b, &e, &p->label) : 0;
+}
+
 int uni_promise_builder_name_locks(struct uni_promise_builder *b,
 	void (*fn)(void *ctx, uint64_t id, char *ret, size_t cap), void *ctx)
 {
-	char name[UNI_TEXT_MAX];
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < b->m.all.nr; i++) {
-		struct uni_promise *p = &b->m.all.v[i];
-		struct uni_promise_event e = { .text = name };
-
-		if (p->type != UNI_PROMISE_TYPE_LOCK || p->label != 0)
-			continue;
-		name[0] = '\0';
-		fn(ctx, p->id, name, sizeof(name));
-		e.text_len = (uint32_t)strlen(name);
-		if (e.text_len != 0)
-			rc = uni_promise_text(b, &e, &p->label);
-	}
+	for (uint32_t i = 0; rc == 0 && i < b->m.all.nr; i++)
+		rc = uni_promise_builder_name_lock(b, i, fn, ctx);
 	return rc;
+}
+
+const struct uni_promise_model *uni_promise_builder_model(const struct uni_promise_builder *b)
+{
+	return &b->m;
 }
 
 int uni_promise_text(

@@ -224,6 +224,7 @@ static void calls_ext(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
 	const struct uni_trace_record *rec)
 {
 	struct uni_calls *s = (struct uni_calls *)w;
+	const struct uni_walk_thread *t = &w->thread[c->thread];
 	uint32_t func = func_of_ext(s, c, rec);
 	struct uni_call_event *e;
 
@@ -237,6 +238,7 @@ static void calls_ext(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
 	if (e == NULL)
 		return;
 	e->func = func;
+	e->depth = t->nr != 0 ? t->nr - 1 : 0; /* of a call that would come now */
 	e->cls = rec->cls;
 	e->nr = rec->nr;
 	e->first = (uint32_t)s->words.nr;

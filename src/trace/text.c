@@ -329,6 +329,23 @@ static void keep_values(struct uni_trace_text *t, struct line *l, const struct u
 	t->opts.args(t->opts.args_ctx, e, l->args, ARGS_MAX);
 }
 
+static void put_note(struct uni_trace_text *t, struct line *l, const struct uni_call_event *e)
+{
+	char text[VALUE_MAX];
+	char *p;
+
+	t->opts.note(t->opts.note_ctx, e, text, sizeof(text));
+	if (text[0] == '\0')
+		return;
+	tell_waiting(t, l);
+	p = begin_line(
+		t, block_room(t, LINE_MAX), l, uni_min(e->depth, UNI_CALLS_DEPTH_MAX), false, 0);
+	p = COPY(p, "/* ");
+	p = copy_text(p, text, strlen(text));
+	p = COPY(p, " */\n");
+	t->fill = (size_t)(p - t->block);
+}
+
 /* A call's caller, if no open call shows it. */
 static void put_caller(struct uni_trace_text *t, uint32_t caller)
 {
@@ -364,7 +381,10 @@ static void put_other(struct uni_trace_text *t, struct line *l, const struct uni
 			(unsigned long long)e->count);
 		break;
 	case UNI_CALL_EXT:
-		keep_values(t, l, e);
+		if (e->cls >= UNI_TRACE_CLASS_USER && t->opts.note != NULL)
+			put_note(t, l, e);
+		else
+			keep_values(t, l, e);
 		break;
 	default:
 		break;

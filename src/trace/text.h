@@ -28,6 +28,9 @@ struct uni_trace_text_opts {
 	 * bytes with its end; "" for none. NULL: they are left out. */
 	void (*args)(void *ctx, const struct uni_call_event *e, char *buf, size_t size);
 	void *args_ctx;
+	/* graph, of other events of type UNI_CALL_EXT: a comment between calls; as args. */
+	void (*note)(void *ctx, const struct uni_call_event *e, char *buf, size_t size);
+	void *note_ctx;
 };
 
 struct uni_trace_text; /* opaque */

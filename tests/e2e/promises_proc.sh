@@ -232,9 +232,10 @@ locks() { # of real threads and mutexes: who had them and who waited, to the hol
 	kill -INT "$recorder"
 	wait "$recorder" || { cat "$T/said"; return 1; }
 	recorder=
+	"$U" trace replay "$T/l.uniscope" >"$T/replay" 2>"$T/said" || { cat "$T/said"; return 1; }
 	"$U" trace findings "$T/l.uniscope" --busy 60000 --json >"$T/json" &&
 		"$U" trace findings "$T/l.uniscope" --busy 60000 >"$T/found" || return 1
-	python3 - "$T/json" "$T/out" "$T/found" <<-'P'
+	python3 - "$T/json" "$T/out" "$T/found" "$T/replay" <<-'P'
 		import json, re, sys
 		m = json.load(open(sys.argv[1]))
 		name = {p: text for p, _, text in reversed(m["labels"])}
@@ -271,6 +272,15 @@ locks() { # of real threads and mutexes: who had them and who waited, to the hol
 		    assert row, text
 		    assert [int(x) for x in row.groups()] == [sum(len(v) for (kind, l, _), v in book.items() if (kind, l) == (of, k))
 		                                              for of in ("wait", "hold")], (row.groups(), text)
+		# Between the calls of a replay, each in its place.
+		said = re.findall(r"\|  /\* (\w+) (has|waits for) ([^ ,]+)(?:, which (\w+) has)? \*/$", open(sys.argv[4]).read(), re.M)
+		variable = lambda p: name.get(p, "locks+0x28")
+		told = sorted([(h[2], (name[h[1]], "has", variable(h[0]), "")) for h in m["holds"]] +
+		              [(w[3], (name[w[0]], "waits for", variable(w[1]),
+		                       [name[h[1]] for h in m["holds"] if h[0] == w[1] and h[2] <= w[3] < h[3]][0])) for w in m["waits"]])
+		assert len(said) == 300, len(said)
+		for t in who:
+		    assert [x for x in said if x[0] == t] == [x for _, x in told if x[0] == t], (said[:9], told[:9])
 		assert re.search(r"^ +\S+ ms   (alpha|beta|gamma) waited while (alpha|beta|gamma) had it$", text, re.M), text
 	P
 }

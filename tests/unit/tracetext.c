@@ -44,12 +44,24 @@ static void values(void *ctx, const struct uni_call_event *e, char *buf, size_t 
 		(unsigned)uni_calls_words(*c, e)[0]);
 }
 
+/* Its first word, none for 0. */
+static void note(void *ctx, const struct uni_call_event *e, char *buf, size_t size)
+{
+	unsigned first = (unsigned)uni_calls_words(*(struct uni_calls **)ctx, e)[0];
+
+	assert_int_equal(e->cls, UNI_TRACE_CLASS_USER + 1);
+	(void)snprintf(buf, size, first != 0 ? "note %u" : "", first);
+}
+
 static char *text(const struct uni_trace_input *in, enum uni_trace_text_kind kind)
 {
 	struct uni_calls *c;
-	const struct uni_trace_text_opts opts = {
-		.kind = kind, .thread_name = name, .args = values, .args_ctx = &c
-	};
+	const struct uni_trace_text_opts opts = { .kind = kind,
+		.thread_name = name,
+		.args = values,
+		.args_ctx = &c,
+		.note = note,
+		.note_ctx = &c };
 	struct uni_funcs *funcs = letters();
 	const struct uni_call_event *e;
 	struct uni_err err = { 0 };
@@ -144,6 +156,45 @@ static void arguments_and_values(void **state)
 					      "*/\n"
 					      " 0)   0.010 us    |  0xffffffff00003000();\n"
 					      " 0)               |  0xffffffff00002000(a=2) {\n");
+	free(got);
+	make_deinit(&m);
+}
+
+/* Within the calls that are open on that thread. */
+static void notes(void **state)
+{
+	const uint64_t one[2] = { 1, 0 }, two[2] = { 2, 0 }, three[2] = { 3, 0 }, none[2] = { 0 };
+	struct make m;
+	char *got;
+
+	(void)state;
+	make_init(&m, 1, 0);
+	make_ext(&m, 0, 900, UNI_TRACE_CLASS_USER + 1, one, 2);
+	make_enter(&m, 0, 1000, A);
+	make_ext(&m, 0, 1010, UNI_TRACE_CLASS_USER + 1, none, 2);
+	make_enter(&m, 0, 1020, B);
+	make_ext(&m, 0, 1030, UNI_TRACE_CLASS_USER + 1, two, 2);
+	make_switch(&m, 0, 1100, 1, 2);
+	make_ext(&m, 0, 1110, UNI_TRACE_CLASS_USER + 1, three, 2);
+	make_switch(&m, 0, 1200, 2, 1);
+	make_exit(&m, 0, 2020, 0x7f00);
+	make_ext(&m, 0, 2030, UNI_TRACE_CLASS_USER + 1, three, 2);
+	make_exit(&m, 0, 3000, 0x8000);
+	got = text(make_input(&m), UNI_TRACE_TEXT_GRAPH);
+	assert_string_equal(strchr(got, '0'), "0)               |  /* note 1 */\n"
+					      " 0)               |  0xffffffff00001000() {\n"
+					      " 0)               |    0xffffffff00002000() {\n"
+					      " 0)               |      /* note 2 */\n"
+					      "------------------------------------------\n"
+					      " 0) tid-40  => worker-41\n"
+					      "------------------------------------------\n"
+					      " 0)               |  /* note 3 */\n"
+					      "------------------------------------------\n"
+					      " 0) worker-41  => tid-40\n"
+					      "------------------------------------------\n"
+					      " 0)   1.000 us    |    } /* 0xffffffff00002000 */\n"
+					      " 0)               |    /* note 3 */\n"
+					      " 0)   2.000 us    |  } /* 0xffffffff00001000 */\n");
 	free(got);
 	make_deinit(&m);
 }
@@ -338,6 +389,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(graph_text),
 		cmocka_unit_test(arguments_and_values),
+		cmocka_unit_test(notes),
 		cmocka_unit_test(durations),
 		cmocka_unit_test(function_text),
 		cmocka_unit_test(events_as_lines),
