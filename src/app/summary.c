@@ -59,6 +59,23 @@ static void tell_pauses(const char *of, const char *sep, const struct uni_record
 		p99, max, (double)st->pause.sum_ns / 1e7 / wall);
 }
 
+/* perf events copy some of one stack: uniscope reads the rest of a deeper one afterwards. */
+static void tell_guesses(const char *of, const char *sep, const struct uni_record_meta *m,
+	const struct uni_record_stats *st)
+{
+	bool copied = uni_quality_is_unseen(m);
+
+	if (st->guessed == 0)
+		return;
+	uni_note("%s%s%" PRIu64 " chain%s frames that were %s, and may be wrong (%.2f %%)%s", of,
+		sep, st->guessed, st->guessed == 1 ? " has" : "s have",
+		copied ? "read after the sample" : "found by searching the stack",
+		uni_quality_share(st->guessed, st->weight),
+		copied ? ": perf events copy 32 KiB of a stack. With via=stop all of it is read in "
+			 "time"
+		       : "");
+}
+
 static void tell_samples(const char *of, const char *sep, const struct uni_record_meta *m,
 	const struct uni_record_stats *st)
 {
@@ -90,11 +107,7 @@ static void tell_samples(const char *of, const char *sep, const struct uni_recor
 			of, sep, m->target);
 	if (uni_quality_doubt(text, uni_quality_image(m), st, &on_cpu) != UNI_DOUBT_NONE)
 		uni_note("%s%s%s", of, sep, text);
-	if (st->guessed != 0)
-		uni_note("%s%s%" PRIu64 " chain%s frames that were found by searching "
-			 "the stack, and may be wrong (%.2f %%)",
-			of, sep, st->guessed, st->guessed == 1 ? " has" : "s have",
-			uni_quality_share(st->guessed, st->weight));
+	tell_guesses(of, sep, m, st);
 	if (st->callers != 0)
 		uni_note("%s%s[kernel] is divided among its callers by %" PRIu64
 			 " look%s: an estimate",

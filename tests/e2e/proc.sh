@@ -70,12 +70,13 @@ P
 one_stack() { # APP-VARIANT
 	begin_app "$1"
 	for seconds in 1 3 12 40; do
-		timeout 90 "$U" record "proc:pid=$pid,via=perf" -q -F 499 -d $seconds -o "$T/s.uniscope" --overwrite &&
+		timeout 90 "$U" record "proc:pid=$pid,via=perf" -F 499 -d $seconds -o "$T/s.uniscope" --overwrite 2>"$T/said" &&
 			"$U" export --no-inline "$T/s.uniscope" -f folded -o "$T/p.folded" && "$U" export --no-inline "$T/s.uniscope" -f json -o "$T/s.json" ||
 			return 1
 		[ "$(awk '{ n += $NF } END { print n + 0 }' "$T/p.folded")" -lt 100 ] || break
 	done
-	"$U" report --all-time "$T/s.uniscope" >"$T/got" 2>"$T/err" &&
+	grep 'were read after the sample, .*: perf events copy 32 KiB of a stack. With via=stop' "$T/said" &&
+		"$U" report --all-time "$T/s.uniscope" >"$T/got" 2>"$T/err" &&
 		grep '^counted .* 100 % is the time on a CPU: this process has no samples of other time' "$T/got" || return 1
 	python3 - "$T/p.folded" "$T/s.json" "$BUILD/lab/process/$1.graph" <<'P'
 import json, sys
