@@ -247,12 +247,21 @@ static int plan_process(const struct uni_spec *spec, const struct uni_attach_arg
 static void plan_beside(
 	const struct uni_spec *spec, const struct uni_attach_args *args, struct uni_guest_plan *ret)
 {
+	const struct uni_target_ops *ops = uni_target_backend(spec->scheme);
+	_cleanup_free_ struct uni_spec *wanted = calloc(1, sizeof(*wanted));
+	const struct uni_way_wish wish = { .no_pause = args->no_pause };
+	struct uni_way_key key = { 0 };
 	struct uni_err ignored = { 0 };
 	int pid = 0;
 
-	if (args->shared != NULL && args->qmp == NULL &&
-		uni_target_backend(spec->scheme)->hand_line(spec, args->shared, &pid, &ignored) ==
-			0)
+	if (wanted == NULL || args->shared == NULL || args->qmp != NULL)
+		return;
+	*wanted = *spec;
+	if (ops->choose_key != NULL)
+		ops->choose_key(spec, &wish, &key);
+	if (key.key != NULL && uni_spec_add(wanted, key.key, key.value, &ignored) != 0)
+		return;
+	if (ops->hand_line(wanted, args->shared, &pid, &ignored) == 0)
 		*ret = (struct uni_guest_plan){ .rights = UNI_GUEST_NONE,
 			.watched = { pid, .beside = true } };
 }

@@ -22,7 +22,8 @@ struct uni_grant {
 struct uni_grant_page {
 	void *at; /* UNI_GRANT_PAGE bytes, to be read and written; the guest does the same meanwhile
 		   */
-	int fd[2]; /* descriptors that hold it; -1: none */
+	int fd[2];  /* descriptors that hold it; -1: none */
+	bool stays; /* as long as this process lives */
 	uint32_t domid, ref;
 };
 

@@ -20,6 +20,8 @@ void uni_target_shared_destroy(struct uni_target_shared *s)
 		s->kvm_free(s->kvm);
 	if (s->gdb != NULL)
 		s->gdb_free(s->gdb);
+	if (s->xen != NULL)
+		s->xen_free(s->xen);
 	(void)pthread_mutex_destroy(&s->lock);
 	free(s);
 }

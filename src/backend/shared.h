@@ -16,6 +16,8 @@ struct uni_target_shared {
 	void (*kvm_free)(void *kvm);
 	void *gdb; /* guardians, one a guest; NULL: each attach makes its own */
 	void (*gdb_free)(void *gdb);
+	void *xen; /* open domains; NULL: each attach opens its own */
+	void (*xen_free)(void *xen);
 };
 
 /* NULL when out of memory. */

@@ -18,6 +18,13 @@ void uni_confine_output(const char *path);
  * caller closes, or -1 on a kernel without Landlock.
  */
 int uni_confine_rules(bool temporary);
+/*
+ * Guests of Xen are reached by open devices: workers and guardians may make hypercalls. They may
+ * have real-time priority (base/hurry.h), as they stop the guest by themselves. Call it before
+ * uni_confine_worker().
+ */
+void uni_confine_keep_xen(void);
+bool uni_confine_keeps_xen(void);
 /* They hold from now on. Needs no_new_privs. rules -1: does nothing. */
 void uni_confine_enter(int rules);
 

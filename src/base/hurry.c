@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include "base/confine.h"
 #include "base/observer.h"
 #include "base/privilege.h"
 
@@ -16,7 +17,7 @@ void uni_hurry_begin(struct uni_hurry *h)
 		h->on = uni_observer_hurry(true);
 		return;
 	}
-	if (uni_privilege_is_dropped()) {
+	if (uni_privilege_is_dropped() && !uni_confine_keeps_xen()) {
 		h->on = false;
 		return;
 	}

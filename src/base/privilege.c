@@ -289,7 +289,7 @@ static int begin_observer(const struct uni_watched *w, size_t nr, size_t i, stru
 
 int uni_privilege_drop_watching(const struct uni_watched *w, size_t nr, struct uni_err *err)
 {
-	const struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
+	const struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY }, first = { 1, 1 };
 	bool root = geteuid() == 0;
 	int rc = root ? begin_opener(err) : 0;
 
@@ -299,6 +299,8 @@ int uni_privilege_drop_watching(const struct uni_watched *w, size_t nr, struct u
 		return rc;
 	/* Rings are locked memory. Root's are not limited. */
 	(void)setrlimit(RLIMIT_MEMLOCK, &all);
+	if (uni_confine_keeps_xen())
+		(void)setrlimit(RLIMIT_RTPRIO, &first);
 	return drop_rights(root, UNI_CONFINED_WATCHER, err);
 }
 

@@ -3,6 +3,7 @@
 """attack_watchers.py UNISCOPE BUILD SRCROOT PLANTED: what is left to a process that watches a guest and reads its image, once
 it was taken over. PLANTED: a library that makes system calls in it. TAP."""
 import contextlib
+import functools
 import json
 import os
 import re
@@ -12,11 +13,12 @@ import socket
 import subprocess
 import sys
 import tempfile
+import types
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
-from attack import (check, children, finish, has_no_rights, parses_nothing, status_of, threads_of_bare, wait_for,  # noqa: E402
-                    whole_calls)
+import attack  # noqa: E402
+from attack import check, children, confined, finish, has_no_rights, name_of, parses_nothing, state_of, status_of, tree, wait_for, whole_calls  # noqa: E402
 
 U, BUILD, SRC, PLANTED = map(os.path.abspath, sys.argv[1:5])
 ALL = bool(os.environ.get("UNISCOPE_ALL"))  # else each command and way once
@@ -40,14 +42,11 @@ ADMIN = 0x200000 if subprocess.run(["setpriv", "--bounding-set", "-sys_admin", s
 CALLS = (41, 59, 62, 101, 310, 298, 321) if ALL else (41, 62, 310)
 RECORD, TOP, PAUSE = ["record", "-d", "0", "-q"], ["top", "--batch", "--count", "0"], ["--method", "pause"]
 TRACE = ["trace", "record", "-d", "0", "-q"]
+reads_bare = functools.partial(attack.reads_bare, U, IMAGE)
 SAVE = ["--save-replay", "@/replay"]  # @: a folder
 COMMANDS = {"kvm": (RECORD, RECORD + ["--exits"], TOP), "proc": (RECORD, TOP, RECORD + PAUSE, TOP + PAUSE, RECORD + SAVE),
             "gdb": (RECORD, TOP, RECORD + SAVE), "stream": (RECORD, TOP)} if ALL else {"kvm": (RECORD,), "proc": (TOP, RECORD + PAUSE), "gdb": (RECORD + SAVE,),
                                                                                                      "stream": (RECORD,)}
-
-
-def tree(pid):
-    return [pid] + [p for c in children(pid) for p in tree(c)]
 
 
 class Guest:
@@ -96,16 +95,6 @@ class Guest:
         shutil.rmtree(self.folder)
 
 
-def state_of(pid):
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
-        return f.read().rsplit(")", 1)[1].split()[0]
-
-
-def name_of(pid):
-    with open(f"/proc/{pid}/comm", encoding="utf-8") as f:
-        return f.read().strip()
-
-
 def sampled(command, folder, p):
     """It has all it needs, and goes on."""
     assert p.poll() is None, f"{command}: {p.stderr.read()}"
@@ -127,10 +116,6 @@ def rights_of(program, command, guests, folder, **more):
             p.kill()
     shutil.rmtree(f"{folder}/s", ignore_errors=True)
     return all_of
-
-
-def confined(s):
-    return s["NoNewPrivs"] == 1 and s["Seccomp"] == 2 and s["CapPrm"] == s["CapEff"] and s["CapInh"] == s["CapAmb"] == 0
 
 
 def rights(top, guest):
@@ -173,6 +158,22 @@ def reads(top, guest):
         reads_bare(f"{top}/log", [*args, "-e", guest.image])
 
 
+def by_terminal(top, guest):
+    """A terminal device is opened before the rights go, and its settings are put back afterwards."""
+    tty = f"{top}/tty"
+    with subprocess.Popen([sys.executable, f"{SRC}/tests/e2e/stream_proxy.py", tty, guest.socket, "tty", "0"]) as proxy:
+        try:
+            wait_for(lambda: os.path.exists(tty))
+            settings = subprocess.check_output(["stty", "-g", "-F", tty])
+            there = types.SimpleNamespace(target=f"stream:tty={tty}", image=guest.image, scheme="stream")
+            found = rights_of(U, RECORD, [there], top)
+            assert [s["CapPrm"] for s in found] == [0, OPENERS] and has_no_rights(found[0]) and "0" not in found[0]["Uid"], found
+            reads(top, there)
+            assert subprocess.check_output(["stty", "-g", "-F", tty]) == settings
+        finally:
+            proxy.kill()
+
+
 def dead(top):
     """A guest that is a file is read without rights, too."""
     name = f"{top}/{IMAGE}"
@@ -185,36 +186,6 @@ def looks(top, guest):
     """So do those that only say how a guest would be sampled."""
     reads_bare(f"{top}/log", ["ls"])
     reads_bare(f"{top}/log", ["doctor", guest.target])
-
-
-def is_parsed(call):
-    """Is it the image that is read or mapped, and more of it than the number of its format? Or the reply of a gdb stub?"""
-    return re.match(r'recv\w*\(.*"(\+?\$|\+")', call) or (
-        IMAGE in call.split('"')[0] and re.search(r"<[^>]*/%s(\.elf)?>" % re.escape(IMAGE), call) and
-        not re.search(r", (8|20)\) += (8|20)$", call))
-
-
-def reads_bare(log, args, others=(), status=0):
-    """others: programs that are not uniscope's."""
-    r = subprocess.run(["strace", "-f", "-y", "-qq", "-o", log,
-                        "-e", "trace=read,pread64,readv,preadv,mmap,seccomp,copy_file_range,sendfile,recvfrom,recvmsg,execve,clone,clone3", U, *args],
-                       check=False, timeout=300, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    assert r.returncode == status, r
-
-    def gives_up(call):
-        return re.match(r"seccomp\(SECCOMP_SET_MODE_FILTER, .*\{len=.* = 0$", call) or \
-            re.match(r'execve\("[^"]*/(%s)"' % "|".join(others or "-"), call)
-
-    with open(log, encoding="utf-8", errors="replace") as f:
-        lines = f.readlines()
-    bare, readers = threads_of_bare(lines, gives_up), set()
-    for pid, call in whole_calls(lines):
-        if gives_up(call):
-            bare.add(pid)
-        elif is_parsed(call):
-            assert pid in bare, f"with all rights: {pid} {call}"
-            readers.add(pid)
-    assert len(readers) >= 1, f"{args}: nothing has read the image"
 
 
 def finds_ram(top, guest):
@@ -562,6 +533,7 @@ check("replay: the file is read without rights", dead)
 with Guest("stream") as g:
     check("stream: only the opener has rights", rights, g)
     check("stream: the image is read without rights", reads, g)
+    check("stream: a terminal is read without rights", by_terminal, g)
 with contextlib.ExitStack() as together:
     check("several guests: each has children of its own; whoever reads the images has no rights", several,
           [together.enter_context(Guest(way)) for way in schemes])

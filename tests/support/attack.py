@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 import time
 
@@ -34,6 +35,24 @@ def status_of(pid):
 def children(pid):
     with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as f:
         return [int(w) for w in f.read().split()]
+
+
+def tree(pid):
+    return [pid] + [p for c in children(pid) for p in tree(c)]
+
+
+def state_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+        return f.read().rsplit(")", 1)[1].split()[0]
+
+
+def name_of(pid):
+    with open(f"/proc/{pid}/comm", encoding="utf-8") as f:
+        return f.read().strip()
+
+
+def confined(s):
+    return s["NoNewPrivs"] == 1 and s["Seccomp"] == 2 and s["CapPrm"] == s["CapEff"] and s["CapInh"] == s["CapAmb"] == 0
 
 
 def has_no_rights(status):
@@ -72,6 +91,36 @@ def threads_of_bare(lines, gives_up):
         if gives_up(call):
             bare.add(pid)
     return inherit
+
+
+def is_parsed(image, call):
+    """Is it the image that is read or mapped, and more of it than the number of its format? Or the reply of a gdb stub?"""
+    return re.match(r'recv\w*\(.*"(\+?\$|\+")', call) or (
+        image in call.split('"')[0] and re.search(r"<[^>]*/%s(\.elf)?>" % re.escape(image), call) and
+        not re.search(r", (8|20)\) += (8|20)$", call))
+
+
+def reads_bare(program, image, log, args, others=(), status=0):
+    """others: programs that are not uniscope's."""
+    r = subprocess.run(["strace", "-f", "-y", "-qq", "-o", log,
+                        "-e", "trace=read,pread64,readv,preadv,mmap,seccomp,copy_file_range,sendfile,recvfrom,recvmsg,execve,clone,clone3", program, *args],
+                       check=False, timeout=300, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert r.returncode == status, r
+
+    def gives_up(call):
+        return re.match(r"seccomp\(SECCOMP_SET_MODE_FILTER, .*\{len=.* = 0$", call) or \
+            re.match(r'execve\("[^"]*/(%s)"' % "|".join(others or "-"), call)
+
+    with open(log, encoding="utf-8", errors="replace") as f:
+        lines = f.readlines()
+    bare, readers = threads_of_bare(lines, gives_up), set()
+    for pid, call in whole_calls(lines):
+        if gives_up(call):
+            bare.add(pid)
+        elif is_parsed(image, call):
+            assert pid in bare, f"with all rights: {pid} {call}"
+            readers.add(pid)
+    assert len(readers) >= 1, f"{args}: nothing has read the image"
 
 
 def finish():

@@ -142,15 +142,14 @@ static int make_raw(
 	return 0;
 }
 
-static int open_tty(const struct uni_spec *spec, const char *path, struct port *p,
-	struct uni_line *ret, struct uni_err *err)
+static int open_tty(const char *path, struct port *p, struct uni_line *ret, struct uni_err *err)
 {
 	(void)uni_text_clean(ret->text, sizeof(ret->text), path, strlen(path));
 	p->fd = open(path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 	if (p->fd < 0)
 		return uni_err_set(err, errno == EACCES ? UNI_EPERM : UNI_ENOENT,
 			"stream: cannot open %s: %s", ret->text, strerror(errno));
-	return make_raw(spec, ret->text, p, err);
+	return 0;
 }
 
 static int open_socket(
@@ -176,10 +175,30 @@ static int open_socket(
 		"stream: cannot connect to %s: %s", addr.text, strerror(e));
 }
 
-/* Connections that were made before the rights went. */
+static int open_new(
+	const struct uni_spec *spec, struct port *p, struct uni_line *ret, struct uni_err *err)
+{
+	const char *tty = uni_spec_get(spec, "tty");
+
+	return tty != NULL ? open_tty(tty, p, ret, err) : open_socket(spec, p, ret, err);
+}
+
+static int map_grant(const char *text, struct uni_grant_page *ret, struct uni_err *err)
+{
+	struct uni_grant g;
+
+	if (!uni_grant_parse(text, &g))
+		return uni_err_set(err, UNI_EUSAGE,
+			"stream: grant= is DOMID or DOMID:REF, the numbers of a domain and of its "
+			"grant");
+	return uni_grant_map(&g, ret, err);
+}
+
+/* Opened before the rights went. */
 struct kept {
 	char *spec;
-	int fd;
+	int fd;			    /* of a port */
+	struct uni_grant_page page; /* its `at` is NULL: it is a port */
 	char text[sizeof(((struct uni_line *)NULL)->text)];
 	struct kept *next;
 };
@@ -205,7 +224,6 @@ static int open_again(
 
 static int open_port(const struct uni_spec *spec, struct uni_line *ret, struct uni_err *err)
 {
-	const char *tty = uni_spec_get(spec, "tty");
 	const struct kept *kept = find_kept(spec);
 	struct port *p = calloc(1, sizeof(*p));
 	int rc;
@@ -215,74 +233,89 @@ static int open_port(const struct uni_spec *spec, struct uni_line *ret, struct u
 	p->fd = -1;
 	ret->ops = &port_ops;
 	ret->ctx = p;
-	if (kept != NULL)
-		rc = open_again(kept, p, ret, err);
-	else
-		rc = tty != NULL ? open_tty(spec, tty, p, ret, err)
-				 : open_socket(spec, p, ret, err);
+	rc = kept != NULL ? open_again(kept, p, ret, err) : open_new(spec, p, ret, err);
+	if (rc == 0 && uni_spec_get(spec, "tty") != NULL)
+		rc = make_raw(spec, ret->text, p, err);
 	if (rc != 0)
 		uni_line_close(ret);
 	return rc;
 }
 
-static int open_grant(const char *text, struct uni_line *ret, struct uni_err *err)
+static int open_grant(const struct uni_spec *spec, struct uni_line *ret, struct uni_err *err)
 {
-	struct uni_grant_page page;
-	struct uni_grant g;
-	int rc;
+	const struct kept *kept = find_kept(spec);
+	struct uni_grant_page page = { 0 };
+	int rc = 0;
 
-	if (!uni_grant_parse(text, &g))
-		return uni_err_set(err, UNI_EUSAGE,
-			"stream: grant= is DOMID or DOMID:REF, the numbers of a domain and of its "
-			"grant");
-	rc = uni_grant_map(&g, &page, err);
+	if (kept != NULL)
+		page = kept->page;
+	else
+		rc = map_grant(uni_spec_get(spec, "grant"), &page, err);
 	return rc != 0 ? rc : uni_line_open_ring(&page, ret, err);
 }
 
-int uni_line_open(const struct uni_spec *spec, struct uni_line *ret, struct uni_err *err)
+static int check_ways(const struct uni_spec *spec, struct uni_err *err)
 {
 	static const char *const ways[] = { "unix", "tcp", "tty", "grant" };
-	const char *grant = uni_spec_get(spec, "grant");
 	unsigned nr = 0;
 
 	for (size_t i = 0; i < uni_array_len(ways); i++)
 		nr += uni_spec_get(spec, ways[i]) != NULL;
-	if (nr != 1)
-		return uni_err_set(err, UNI_EUSAGE,
-			"target %s: give unix=PATH, tcp=HOST:PORT, tty=DEVICE or grant=DOMID, "
-			"where the guest's port comes out",
-			spec->text);
+	if (nr == 1)
+		return 0;
+	return uni_err_set(err, UNI_EUSAGE,
+		"target %s: give unix=PATH, tcp=HOST:PORT, tty=DEVICE or grant=DOMID, where the "
+		"guest's port comes out",
+		spec->text);
+}
+
+int uni_line_open(const struct uni_spec *spec, struct uni_line *ret, struct uni_err *err)
+{
+	int rc = check_ways(spec, err);
+
+	if (rc != 0)
+		return rc;
 	*ret = (struct uni_line){ .text = "" };
-	return grant != NULL ? open_grant(grant, ret, err) : open_port(spec, ret, err);
+	return uni_spec_get(spec, "grant") != NULL ? open_grant(spec, ret, err)
+						   : open_port(spec, ret, err);
+}
+
+static int keep_it(const struct uni_spec *spec, struct kept *k, struct uni_err *err)
+{
+	const char *grant = uni_spec_get(spec, "grant");
+	struct uni_line line = { .text = "" };
+	struct port p = { .fd = -1 };
+	int rc = check_ways(spec, err);
+
+	if (rc != 0)
+		return rc;
+	if (grant != NULL) {
+		rc = map_grant(grant, &k->page, err);
+		k->page.stays = true;
+		return rc;
+	}
+	rc = open_new(spec, &p, &line, err);
+	k->fd = p.fd;
+	memcpy(k->text, line.text, sizeof(k->text));
+	return rc;
 }
 
 int uni_line_keep(const struct uni_spec *spec, struct uni_err *err)
 {
-	struct uni_line line;
-	struct port *p;
-	struct kept *k;
+	struct kept *k = calloc(1, sizeof(*k));
 	int rc;
 
-	/* A terminal's settings are put back at the end. */
-	if (uni_spec_get(spec, "tty") != NULL || uni_spec_get(spec, "grant") != NULL)
-		return uni_err_set(err, UNI_ENOTSUP, "%s takes rights", spec->text);
-	rc = uni_line_open(spec, &line, err);
-	if (rc != 0)
-		return rc;
-	p = line.ctx;
-	k = calloc(1, sizeof(*k));
-	if (k != NULL)
-		k->spec = strdup(spec->text);
-	if (k == NULL || k->spec == NULL) {
-		free(k);
-		uni_line_close(&line);
+	if (k == NULL)
 		return uni_err_nomem(err);
+	k->spec = strdup(spec->text);
+	rc = k->spec != NULL ? keep_it(spec, k, err) : uni_err_nomem(err);
+	if (rc != 0) {
+		free(k->spec);
+		free(k);
+		return rc;
 	}
-	memcpy(k->text, line.text, sizeof(k->text));
-	k->fd = p->fd;
 	k->next = all_kept;
 	all_kept = k;
-	free(p);
 	return 0;
 }
 

@@ -26,8 +26,8 @@ struct uni_line {
 /* Opens the connection that unix=, tcp=, tty= or grant= of the spec names. */
 int uni_line_open(const struct uni_spec *spec, struct uni_line *ret, struct uni_err *err);
 /*
- * Connects to the socket of unix= or tcp= now, for as long as this process lives. Later
- * uni_line_open() of that spec needs no rights. -UNI_ENOTSUP: other lines.
+ * Connects, or opens the device, or maps the page now, for as long as this process lives. Later
+ * uni_line_open() of that spec needs no rights.
  */
 int uni_line_keep(const struct uni_spec *spec, struct uni_err *err);
 void uni_line_close(struct uni_line *l);

@@ -214,10 +214,25 @@ static int open_domain(struct uni_xen_target *t, const struct uni_xen_module *m,
 		rc = make_gmem(t, err);
 	if (rc == 0)
 		rc = uni_as_create(t->gmem, NULL, &t->as, err);
-	if (rc == 0)
-		map_stacks(t);
-	t->next_drop_ns = uni_now_ns() + UNI_XEN_REMAP_NS;
 	return rc;
+}
+
+void uni_xen_target_begin(struct uni_xen_target *t)
+{
+	if (t->keep != UNI_XEN_OWN)
+		t->keep = UNI_XEN_KEPT_USED;
+	map_stacks(t);
+	t->next_drop_ns = uni_now_ns() + UNI_XEN_REMAP_NS;
+}
+
+void uni_xen_target_end(struct uni_xen_target *t)
+{
+	if (t->keep == UNI_XEN_OWN) {
+		uni_xen_target_free(t);
+		return;
+	}
+	t->keep = UNI_XEN_KEPT;
+	uni_xen_pages_drop(t->pages);
 }
 
 int uni_xen_target_open(struct uni_xen_target *t, const struct uni_xen_module *m,
@@ -246,14 +261,43 @@ int uni_xen_target_open(struct uni_xen_target *t, const struct uni_xen_module *m
 	return rc;
 }
 
+int uni_xen_target_make(
+	const struct uni_spec *spec, struct uni_xen_target **ret, struct uni_err *err)
+{
+	struct uni_xen_target *t = calloc(1, sizeof(*t));
+	int rc;
+
+	if (t == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "xen: out of memory");
+	t->keeper = (struct uni_xen_keeper){ .fd = -1, .sock = -1 };
+	rc = uni_xen_host_check(err);
+	if (rc == 0)
+		rc = uni_xen_lib_open(&t->lib, err);
+	if (rc == 0)
+		rc = uni_xen_target_open(t, t->lib.m, UNI_XEN_STATE_DIR, spec, err);
+	if (rc != 0)
+		uni_xen_target_free(t);
+	else
+		*ret = t;
+	return rc;
+}
+
 int uni_xen_probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err)
 {
+	const struct uni_xen_target *kept = uni_xen_kept(spec);
 	struct uni_xen_lib lib = { 0 };
 	struct uni_xen_call *x = NULL;
 	struct uni_xen_dominfo d;
 	int rc = uni_spec_check_keys(spec, keys, err);
 
 	memset(ret, 0, sizeof(*ret));
+	if (rc == 0 && kept != NULL) {
+		if (kept->keep == UNI_XEN_KEPT)
+			uni_xen_describe(kept->call, &kept->dom, ret);
+		else
+			*ret = kept->info;
+		return 0;
+	}
 	if (rc == 0)
 		rc = uni_xen_host_check(err);
 	if (rc == 0)

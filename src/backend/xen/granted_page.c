@@ -208,6 +208,8 @@ int uni_grant_map(const struct uni_grant *which, struct uni_grant_page *ret, str
 
 void uni_grant_unmap(struct uni_grant_page *p)
 {
+	if (p->stays)
+		return;
 	(void)munmap(p->at, UNI_GRANT_PAGE);
 	for (size_t i = 0; i < uni_array_len(p->fd); i++) {
 		if (p->fd[i] >= 0)

@@ -17,6 +17,8 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/confine.h"
+#include "base/privilege.h"
 #include "backend/helper.h"
 #include "backend/xen/uuid.h"
 
@@ -77,8 +79,10 @@ static _Noreturn void run_keeper(struct uni_xen_keeper *k, const struct uni_xen_
 	uni_helper_begin("uni-guardian", fd, uni_array_len(fd));
 	k->sock = fd[0];
 	k->fd = fd[1];
-	/* Opens its own connection, now: a dying parent's connection cannot be used. */
-	ok = uni_xen_call_open(m, &x, NULL) == 0;
+	/* Opens its own connection, now: a dying parent's connection cannot be used. The rights to
+	 * remove its file stay. */
+	uni_confine_keep_xen();
+	ok = uni_xen_call_open(m, &x, NULL) == 0 && uni_privilege_keep_connecting(NULL) == 0;
 	if (send(k->sock, &ok, 1, MSG_NOSIGNAL) == 1 && ok)
 		keep_domain(x, k);
 	uni_xen_call_close(x);

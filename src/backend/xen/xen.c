@@ -252,31 +252,28 @@ static bool xen_alive(struct uni_target *base)
 static void xen_detach(struct uni_target *base)
 {
 	(void)xen_release(base);
-	uni_xen_target_free(xen_target(base));
+	uni_xen_target_end(xen_target(base));
 }
 
 static int xen_attach(const struct uni_spec *spec, const struct uni_attach_opts *opts,
 	struct uni_target **ret, struct uni_err *err)
 {
-	struct uni_xen_target *t = calloc(1, sizeof(*t));
-	int rc;
+	struct uni_xen_target *t = uni_xen_kept(spec);
+	int rc = 0;
 
-	if (t == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "xen: out of memory");
-	t->keeper = (struct uni_xen_keeper){ .fd = -1, .sock = -1 };
-	rc = uni_xen_host_check(err);
-	if (rc == 0)
-		rc = uni_xen_lib_open(&t->lib, err);
-	if (rc == 0)
-		rc = uni_xen_target_open(t, t->lib.m, UNI_XEN_STATE_DIR, spec, err);
-	if (rc == 0 && opts->arch != NULL && opts->arch != t->arch->arch)
+	if (t == NULL || t->keep == UNI_XEN_KEPT_USED)
+		rc = uni_xen_target_make(spec, &t, err);
+	if (rc != 0)
+		return rc;
+	if (opts->arch != NULL && opts->arch != t->arch->arch) {
 		rc = uni_err_set(err, UNI_EMISMATCH, "the image is for %s, this host runs %s",
 			opts->arch->name, t->arch->arch->name);
-	if (rc != 0)
-		uni_xen_target_free(t);
-	else
-		*ret = &t->base;
-	return rc;
+		uni_xen_target_end(t);
+		return rc;
+	}
+	uni_xen_target_begin(t);
+	*ret = &t->base;
+	return 0;
 }
 
 int uni_xen_attach_with(const struct uni_xen_module *m, const char *state_dir,
@@ -289,11 +286,13 @@ int uni_xen_attach_with(const struct uni_xen_module *m, const char *state_dir,
 		return uni_err_set(err, UNI_ENOMEM, "xen: out of memory");
 	t->keeper = (struct uni_xen_keeper){ .fd = -1, .sock = -1 };
 	rc = uni_xen_target_open(t, m, state_dir, spec, err);
-	if (rc != 0)
+	if (rc != 0) {
 		uni_xen_target_free(t);
-	else
-		*ret = &t->base;
-	return rc;
+		return rc;
+	}
+	uni_xen_target_begin(t);
+	*ret = &t->base;
+	return 0;
 }
 
 static bool xen_claims(const struct uni_target_info *info, char *keys_ret, size_t cap)
@@ -331,6 +330,7 @@ const struct uni_target_ops uni_target_xen = {
 	.choose_key = xen_choose_key,
 	.list = uni_xen_list,
 	.probe = uni_xen_probe,
+	.hand_line = uni_xen_hand_line,
 	.attach = xen_attach,
 	.caps = xen_caps,
 	.nr_vcpus = xen_nr_vcpus,

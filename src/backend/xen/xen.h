@@ -16,6 +16,9 @@
 /* May a vCPU wait at this place, so that asking is worth it? */
 enum uni_xen_waits { UNI_XEN_WAITS_UNKNOWN, UNI_XEN_WAITS_NEVER, UNI_XEN_WAITS_MAYBE };
 
+/* Is it opened before the rights go? Then it stays open, for the next attach. */
+enum uni_xen_keep { UNI_XEN_OWN, UNI_XEN_KEPT, UNI_XEN_KEPT_USED };
+
 struct uni_xen_target {
 	struct uni_target base;
 	const struct uni_xen_arch *arch;
@@ -37,6 +40,7 @@ struct uni_xen_target {
 	bool may_hold;	   /* as of the last look */
 	bool held;
 	bool gone;
+	uint8_t keep; /* enum uni_xen_keep */
 	uint64_t next_look_ns, next_drop_ns;
 	/* The last place of each vCPU: a vCPU that is at the same place again may be waiting. */
 	struct {
@@ -54,10 +58,24 @@ int uni_xen_attach_with(const struct uni_xen_module *m, const char *state_dir,
 /* Reads the domain's state; if the domain has ended, drops all mappings. */
 void uni_xen_look(struct uni_xen_target *t, uint64_t now_ns);
 
-/* attach.c: fills a zeroed t whose lib is loaded; on failure call uni_xen_target_free(). */
+/*
+ * attach.c: fills a zeroed t whose lib is loaded; on failure call uni_xen_target_free(). Reads
+ * nothing of the domain's memory before uni_xen_target_begin().
+ */
 int uni_xen_target_open(struct uni_xen_target *t, const struct uni_xen_module *m,
 	const char *state_dir, const struct uni_spec *spec, struct uni_err *err);
+/* The same for a new one, with the module of this host. */
+int uni_xen_target_make(
+	const struct uni_spec *spec, struct uni_xen_target **ret, struct uni_err *err);
+void uni_xen_target_begin(struct uni_xen_target *t);
+/* One that is kept stays open, until its next begin. */
+void uni_xen_target_end(struct uni_xen_target *t);
 void uni_xen_target_free(struct uni_xen_target *t);
+
+/* kept.c: as in struct uni_target_ops; and what it has opened for that target, or NULL. */
+int uni_xen_hand_line(const struct uni_spec *spec, struct uni_target_shared *shared, int *pid_ret,
+	struct uni_err *err);
+struct uni_xen_target *uni_xen_kept(const struct uni_spec *spec);
 
 int uni_xen_probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err);
 

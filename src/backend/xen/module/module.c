@@ -34,7 +34,7 @@ struct store {
 struct uni_xen_conn {
 	xencall_handle *call;
 	xenforeignmemory_handle *memory;
-	xengnttab_handle *grants; /* opened at first use */
+	xengnttab_handle *grants; /* NULL: there are none */
 	struct store store;
 	bool store_tried;
 };
@@ -82,6 +82,8 @@ static int conn_open(struct uni_xen_conn **ret, char *why, size_t cap)
 		conn_close(c);
 		return -e;
 	}
+	/* Now, as the caller may give up its rights to open more. */
+	c->grants = xengnttab_open(&silent, 0);
 	*ret = c;
 	return 0;
 }
@@ -143,8 +145,6 @@ static void unmap_frames(struct uni_xen_conn *c, const uint8_t *at, size_t nr)
 static const uint8_t *grant_map(
 	struct uni_xen_conn *c, uint32_t domid, const uint32_t *ref, size_t nr)
 {
-	if (c->grants == NULL)
-		c->grants = xengnttab_open(&silent, 0);
 	if (c->grants == NULL || nr > UINT32_MAX)
 		return NULL;
 	return xengnttab_map_domain_grant_refs(
