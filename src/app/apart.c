@@ -51,7 +51,7 @@ static _Noreturn void do_work(const struct uni_apart *a, struct answer *answer, 
  */
 static int wait_for_work(const struct uni_apart *a, pid_t pid, int *status_ret)
 {
-	const struct timespec nap = uni_ns_timespec(NAP_NS);
+	const struct timespec nap = uni_ns_timespec(a->nap_ns != 0 ? a->nap_ns : NAP_NS);
 	pthread_rwlock_t gate = PTHREAD_RWLOCK_INITIALIZER; /* nothing is held */
 	sigset_t child, old;
 	bool told = false;

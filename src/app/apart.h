@@ -7,12 +7,14 @@
 #define UNI_APP_APART_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
 struct uni_apart {
 	int (*work)(void *ctx, struct uni_err *err); /* in that process */
 	void (*idle)(void *ctx); /* here, while it works, often; NULL: nothing is to be done */
+	uint64_t nap_ns;	 /* between two calls of idle(), at most; 0: 100 ms */
 	void *ctx;
 	const char *what; /* "record the guest": in the message if it dies */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "app/exact.h"
+#include "app/exact_priv.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,9 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "app/boot.h"
-#include "app/exact_calls.h"
-#include "app/scratch.h"
 #include "app/self.h"
 #include "app/signals.h"
 #include "app/term.h"
@@ -18,10 +15,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
-#include "base/privilege.h"
 #include "base/text.h"
 #include "config.h"
-#include "recording/exact.h"
 #include "recording/folder.h"
 
 #define LOOK_NS (50 * UNI_NSEC_PER_MSEC)
@@ -33,23 +28,7 @@
 #define TRIES  50
 #define TRY_NS (10 * UNI_NSEC_PER_MSEC)
 
-struct run {
-	const struct uni_exact_args *args;
-	struct uni_image *image;
-	struct uni_exact_image all[UNI_IMAGES_MAX]; /* that one, then programs */
-	size_t nr_all;
-	struct uni_scratch scratch;
-	char table[4096], counts[4096]; /* files for the plugin and from it */
-	char end[512];			/* how the guest ended */
-	bool over;			/* the time, not the guest's end */
-	bool by_you;			/* over by Ctrl-C, after: */
-	double took_s;
-	struct uni_calls_session calls;
-	struct uni_recorder *rec;  /* from when the session is begun */
-	uint64_t begin_ns, end_ns; /* of the guest, by the host's clock; 0: not known */
-};
-
-static int load_image(struct run *run, struct uni_err *err)
+static int load_image(struct uni_exact_run *run, struct uni_err *err)
 {
 	const struct uni_image_search search = uni_search_of(&run->args->rec->debug_dirs);
 	const char *image = run->args->symbols != NULL ? run->args->symbols : run->args->qemu.image;
@@ -62,7 +41,7 @@ static int load_image(struct run *run, struct uni_err *err)
 
 /* The guest's programs that are files; wherever the guest has them, the plugin finds
  * them. */
-static int load_programs(struct run *run, struct uni_err *err)
+static int load_programs(struct uni_exact_run *run, struct uni_err *err)
 {
 	const struct uni_image_search search = uni_search_of(&run->args->rec->debug_dirs);
 	const struct uni_opt_list *given = &run->args->rec->sysroot;
@@ -85,23 +64,14 @@ static int load_programs(struct run *run, struct uni_err *err)
 	return 0;
 }
 
-static int load_exact_image(struct run *run, struct uni_err *err)
+int uni_exact_load_images(struct uni_exact_run *run, struct uni_err *err)
 {
 	int rc = load_image(run, err);
 
-	if (rc == 0)
-		rc = load_programs(run, err);
-	if (rc == 0)
-		rc = uni_scratch_make(&run->scratch, err);
-	if (rc != 0)
-		return rc;
-	(void)snprintf(run->table, sizeof(run->table), "%s/functions", run->scratch.path);
-	(void)snprintf(run->counts, sizeof(run->counts), "%s/exact", run->scratch.path);
-	return uni_exact_write_table(
-		run->all, run->nr_all, run->args->filter, run->args->nr_filter, run->table, err);
+	return rc == 0 ? load_programs(run, err) : rc;
 }
 
-static void fill_meta(const struct run *run, uint32_t nr_vcpus, struct uni_record_meta *m)
+static void fill_meta(const struct uni_exact_run *run, uint32_t nr_vcpus, struct uni_record_meta *m)
 {
 	const struct uni_arch *arch = uni_image_arch(run->image);
 
@@ -116,8 +86,7 @@ static void fill_meta(const struct run *run, uint32_t nr_vcpus, struct uni_recor
 	m->nr_vcpus = nr_vcpus;
 }
 
-/* The session, and if calls are recorded, their streams. */
-static int begin_session(struct run *run, uint32_t nr_vcpus, struct uni_err *err)
+int uni_exact_begin_session(struct uni_exact_run *run, uint32_t nr_vcpus, struct uni_err *err)
 {
 	_cleanup_free_ struct uni_record_meta *meta = calloc(1, sizeof(*meta));
 	char calls[sizeof(run->counts) + sizeof(UNI_EXACT_CALLS_FILE)];
@@ -142,7 +111,8 @@ static int begin_session(struct run *run, uint32_t nr_vcpus, struct uni_err *err
 }
 
 /* Closes it in any case, with what it has; e may be NULL. */
-static int end_session(struct run *run, const struct uni_exact *e, int rc, struct uni_err *err)
+static int end_session(
+	struct uni_exact_run *run, const struct uni_exact *e, int rc, struct uni_err *err)
 {
 	/* Its samples have their numbers for times: the host's clock begins at 0, too. */
 	struct uni_record_stats st = {
@@ -164,8 +134,7 @@ static int end_session(struct run *run, const struct uni_exact *e, int rc, struc
 	return rc != 0 ? rc : rc2;
 }
 
-/* How long to wait until the next look. */
-static int take_calls(struct run *run, uint64_t *nap_ns_ret, struct uni_err *err)
+int uni_exact_take_calls(struct uni_exact_run *run, uint64_t *nap_ns_ret, struct uni_err *err)
 {
 	uint64_t packets = 0;
 	int rc = run->calls.out != NULL ? uni_calls_session_take(&run->calls, &packets, err) : 0;
@@ -174,106 +143,7 @@ static int take_calls(struct run *run, uint64_t *nap_ns_ret, struct uni_err *err
 	return rc;
 }
 
-/* Waits until the guest ends, the time is over, or the user stops it. */
-static int wait_for(struct run *run, struct uni_boot *boot, struct uni_err *err)
-{
-	const double seconds = run->args->rec->duration;
-	uint64_t took = 0, nap_ns;
-	int rc = 0;
-
-	run->begin_ns = uni_now_ns();
-	while (rc == 0 && !uni_boot_ended(boot)) {
-		struct timespec nap;
-
-		took = uni_now_ns() - run->begin_ns;
-		run->by_you = atomic_load(uni_signals_stop());
-		run->over = run->by_you || (seconds > 0 && (double)took >= seconds * 1e9);
-		if (run->over)
-			break;
-		if (!run->args->rec->quiet)
-			uni_progress("counting for %.1f s (until the guest ends; Ctrl-C ends it)",
-				(double)took / 1e9);
-		rc = take_calls(run, &nap_ns, err);
-		nap = uni_ns_timespec(nap_ns);
-		(void)nanosleep(&nap, NULL);
-	}
-	if (!run->args->rec->quiet)
-		uni_progress_end();
-	run->took_s = (double)took / 1e9;
-	if (run->over)
-		(void)snprintf(run->end, sizeof(run->end), "ended");
-	else
-		uni_boot_tell(boot, run->end, sizeof(run->end));
-	return rc;
-}
-
-static int boot_counted(struct run *run, const struct uni_qemu_args *args, struct uni_err *err)
-{
-	const char *slash = strrchr(args->image, '/');
-	struct uni_qemu q;
-	struct uni_boot b = { .q = &q,
-		.image = run->image,
-		.segment = uni_image_segment(run->image, 0),
-		.nr_segments = uni_image_nr_segments(run->image),
-		.name = slash != NULL ? slash + 1 : args->image,
-		.console = args->console,
-		.quiet = run->args->rec->quiet };
-	int rc = uni_qemu_start(args, &q, err);
-
-	if (rc != 0)
-		return rc;
-	if (!run->args->rec->quiet)
-		uni_note("booted %s under QEMU with tcg on %s, console in %s",
-			args->disk != NULL ? args->disk : args->image, q.machine, args->console);
-	rc = uni_privilege_limit(err); /* it runs */
-	if (rc == 0 && run->args->mode == UNI_EXACT_TRACE)
-		rc = begin_session(run, (uint32_t)args->vcpus, err);
-	if (rc == 0)
-		rc = uni_boot_begin(&b, err);
-	if (rc == 0)
-		rc = wait_for(run, &b, err);
-	run->end_ns = uni_now_ns();
-	uni_qemu_stop(&q);
-	return rc;
-}
-
-/* Gets QEMU's counts after it has ended. */
-static int count_instructions(struct run *run, struct uni_exact **ret, struct uni_err *err)
-{
-	struct uni_qemu_args args = run->args->qemu;
-	_cleanup_free_ char *option =
-		uni_exact_option(run->args, run->image, run->counts, run->table, err);
-	_cleanup_free_ char **more = uni_exact_repeatable(args.extra);
-	struct uni_signals signals;
-	int rc, rc2;
-
-	if (option == NULL)
-		return err->code != 0 ? -(int)err->code : -UNI_ENOMEM;
-	if (more == NULL)
-		return uni_err_nomem(err);
-	if (run->args->repeatable) {
-		uni_exact_note_inputs(&args);
-		args.extra = more;
-	}
-	args.plugin = option;
-	/* Threads would add to one number at once; newer versions of QEMU have one for each. */
-	args.accel =
-		run->args->mode == UNI_EXACT_COUNTS && args.vcpus > 1 ? "tcg,thread=single" : "tcg";
-	uni_signals_begin(&signals);
-	rc = boot_counted(run, &args, err);
-	uni_signals_end(&signals);
-	/* The guest may reach the end address before the first look at QEMU. */
-	if (rc != 0 && (rc != -UNI_EGONE || run->args->end_at == NULL))
-		return rc;
-	rc2 = uni_exact_take(run->counts, ret, rc == 0 ? err : NULL);
-	if (rc2 == 0 && uni_exact_has_reached(*ret))
-		(void)snprintf(run->end, sizeof(run->end), "reached %s", run->args->end_at);
-	else if (rc != 0)
-		return rc;
-	return rc2;
-}
-
-static void tell_calls(const struct run *run)
+static void tell_calls(const struct uni_exact_run *run)
 {
 	uint64_t lost = uni_calls_session_lost(&run->calls);
 
@@ -287,7 +157,7 @@ static void tell_calls(const struct run *run)
 }
 
 /* How far the image moved, and the programs of which no code ran. */
-static void tell_places(const struct run *run, const struct uni_exact *e)
+static void tell_places(const struct uni_exact_run *run, const struct uni_exact *e)
 {
 	const struct uni_exact_function *f;
 	const struct uni_exact_node *node;
@@ -310,7 +180,7 @@ static void tell_places(const struct run *run, const struct uni_exact *e)
 	}
 }
 
-static void tell_exact_counts(const struct run *run, const struct uni_exact *e)
+static void tell_exact_counts(const struct uni_exact_run *run, const struct uni_exact *e)
 {
 	uint64_t unsure = uni_exact_stat(e, UNI_EXACT_UNKNOWN_CUTS);
 
@@ -348,7 +218,8 @@ static void tell_exact_counts(const struct run *run, const struct uni_exact *e)
 		run->calls.out != NULL ? "trace " : "", run->args->rec->output);
 }
 
-static int check_counts(const struct run *run, const struct uni_exact *e, struct uni_err *err)
+static int check_counts(
+	const struct uni_exact_run *run, const struct uni_exact *e, struct uni_err *err)
 {
 	if (uni_exact_insns(e) != 0)
 		return 0;
@@ -369,7 +240,7 @@ static int check_counts(const struct run *run, const struct uni_exact *e, struct
 }
 
 /* A guest that we have booted waits for us: only a full disk loses its calls. */
-static int check_calls(const struct run *run, struct uni_err *err)
+static int check_calls(const struct uni_exact_run *run, struct uni_err *err)
 {
 	uint64_t lost = uni_calls_session_lost(&run->calls);
 
@@ -382,13 +253,13 @@ static int check_calls(const struct run *run, struct uni_err *err)
 		lost, run->scratch.path);
 }
 
-static int finish_exact(struct run *run, const struct uni_exact *e, struct uni_err *err)
+int uni_exact_finish(struct uni_exact_run *run, const struct uni_exact *e, struct uni_err *err)
 {
 	int rc = check_counts(run, e, err);
 	bool empty = rc != 0 && run->rec != NULL && rc != -UNI_EIO;
 
 	if (rc == 0 && run->rec == NULL)
-		rc = begin_session(run, uni_exact_nr_vcpus(e), err);
+		rc = uni_exact_begin_session(run, uni_exact_nr_vcpus(e), err);
 	if (run->rec != NULL)
 		rc = end_session(run, e, rc, err);
 	if (empty)
@@ -403,8 +274,7 @@ static int finish_exact(struct run *run, const struct uni_exact *e, struct uni_e
 	return check_calls(run, err);
 }
 
-/* A session that was begun keeps the calls that it has. */
-static int run_release(struct run *run, struct uni_exact *e, int rc, struct uni_err *err)
+int uni_exact_release(struct uni_exact_run *run, struct uni_exact *e, int rc, struct uni_err *err)
 {
 	if (run->rec != NULL)
 		rc = end_session(run, NULL, rc, err);
@@ -415,22 +285,8 @@ static int run_release(struct run *run, struct uni_exact *e, int rc, struct uni_
 	return rc;
 }
 
-int uni_exact_run(const struct uni_exact_args *args, struct uni_err *err)
-{
-	struct run run = { .args = args };
-	struct uni_exact *e = NULL;
-	int rc = load_exact_image(&run, err);
-
-	if (rc == 0)
-		rc = count_instructions(&run, &e, err);
-	if (rc == 0)
-		rc = finish_exact(&run, e, err);
-	uni_scratch_remove(&run.scratch);
-	return run_release(&run, e, rc, err);
-}
-
 /* The guest may be started in another folder. */
-static int name_files(struct run *run, const char *counts, struct uni_err *err)
+static int name_files(struct uni_exact_run *run, const char *counts, struct uni_err *err)
 {
 	char here[2048] = "";
 	int len;
@@ -448,7 +304,7 @@ static int name_files(struct run *run, const char *counts, struct uni_err *err)
 
 int uni_exact_print(const struct uni_exact_args *args, const char *counts, struct uni_err *err)
 {
-	struct run run = { .args = args };
+	struct uni_exact_run run = { .args = args };
 	_cleanup_free_ char *option = NULL;
 	int rc = name_files(&run, counts, err);
 
@@ -460,8 +316,10 @@ int uni_exact_print(const struct uni_exact_args *args, const char *counts, struc
 	if (rc == 0)
 		rc = uni_exact_write_table(
 			run.all, 1, args->filter, args->nr_filter, run.table, err);
+	if (rc == 0)
+		rc = uni_exact_places(args, run.image, &run.at, err);
 	if (rc == 0 &&
-		(option = uni_exact_option(args, run.image, run.counts, run.table, err)) == NULL)
+		(option = uni_exact_option(args, &run.at, run.counts, run.table, err)) == NULL)
 		rc = -(int)err->code;
 	if (rc == 0)
 		(void)printf("-plugin %s\n", option);
@@ -469,7 +327,7 @@ int uni_exact_print(const struct uni_exact_args *args, const char *counts, struc
 	return rc;
 }
 
-static bool qemu_goes_on(const struct run *run)
+static bool qemu_goes_on(const struct uni_exact_run *run)
 {
 	return run->args->pid != 0
 		       ? !uni_process_is_ending(run->args->pid)
@@ -477,7 +335,7 @@ static bool qemu_goes_on(const struct run *run)
 }
 
 /* Until QEMU ends, the time is over, or the user ends it: takes calls, if there are some. */
-static int follow_qemu(struct run *run, struct uni_err *err)
+static int follow_qemu(struct uni_exact_run *run, struct uni_err *err)
 {
 	uint64_t begin = uni_now_ns(), length = (uint64_t)(run->args->rec->duration * 1e9);
 	struct uni_signals signals;
@@ -489,7 +347,7 @@ static int follow_qemu(struct run *run, struct uni_err *err)
 		struct timespec nap;
 		uint64_t nap_ns;
 
-		rc = take_calls(run, &nap_ns, err);
+		rc = uni_exact_take_calls(run, &nap_ns, err);
 		nap = uni_ns_timespec(nap_ns);
 		(void)nanosleep(&nap, NULL);
 	}
@@ -498,14 +356,14 @@ static int follow_qemu(struct run *run, struct uni_err *err)
 }
 
 /* A reader that follows QEMU may come before it: the file may not be there yet. */
-static bool may_come(const struct run *run)
+static bool may_come(const struct uni_exact_run *run)
 {
 	return run->args->follow && (run->args->pid == 0 || !uni_process_is_ending(run->args->pid));
 }
 
 /* QEMU may be writing: what does not fit together now will a moment later. */
 static int take_counts(
-	const struct run *run, bool first, struct uni_exact **ret, struct uni_err *err)
+	const struct uni_exact_run *run, bool first, struct uni_exact **ret, struct uni_err *err)
 {
 	const struct timespec nap = uni_ns_timespec(TRY_NS);
 	int rc = uni_exact_take(run->counts, ret, err);
@@ -523,7 +381,7 @@ static int take_counts(
 int uni_exact_read(const struct uni_exact_args *args, const char *counts, struct uni_err *err)
 {
 	struct uni_exact_args own = *args;
-	struct run run = { .args = &own };
+	struct uni_exact_run run = { .args = &own };
 	struct uni_exact *e = NULL;
 	int rc = name_files(&run, counts, err);
 
@@ -534,7 +392,7 @@ int uni_exact_read(const struct uni_exact_args *args, const char *counts, struct
 	if (rc == 0)
 		own.mode = uni_exact_mode(e);
 	if (rc == 0 && own.mode == UNI_EXACT_TRACE)
-		rc = begin_session(&run, uni_exact_nr_vcpus(e), err);
+		rc = uni_exact_begin_session(&run, uni_exact_nr_vcpus(e), err);
 	if (rc == 0 && args->follow) {
 		rc = follow_qemu(&run, err);
 		uni_exact_destroy(e);
@@ -545,7 +403,7 @@ int uni_exact_read(const struct uni_exact_args *args, const char *counts, struct
 	if (rc == 0) {
 		(void)snprintf(run.end, sizeof(run.end), "%s",
 			uni_exact_has_ended(e) ? "ended" : "not ended");
-		rc = finish_exact(&run, e, err);
+		rc = uni_exact_finish(&run, e, err);
 	}
-	return run_release(&run, e, rc, err);
+	return uni_exact_release(&run, e, rc, err);
 }

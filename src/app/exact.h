@@ -36,8 +36,14 @@ struct uni_exact_args {
 
 #define UNI_EXACT_CALLS_FILE ".calls" /* behind the name of the counts */
 
+/* Addresses of begin_at and end_at, if they are given. */
+struct uni_exact_places {
+	uint64_t begin, end;
+};
+int uni_exact_places(const struct uni_exact_args *args, const struct uni_image *image,
+	struct uni_exact_places *ret, struct uni_err *err);
 /* The value of QEMU's option -plugin; the caller's to free. NULL: see err. */
-char *uni_exact_option(const struct uni_exact_args *args, const struct uni_image *image,
+char *uni_exact_option(const struct uni_exact_args *args, const struct uni_exact_places *at,
 	const char *counts, const char *table, struct uni_err *err);
 
 /* extra and what makes a run repeatable, ended by NULL; the caller's to free, the words are not. */

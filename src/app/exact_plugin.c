@@ -58,19 +58,24 @@ bool uni_exact_can_load(const char *qemu)
 	       memmem(data, size, name, sizeof(name)) != NULL;
 }
 
-static int add_address(const struct uni_image *image, struct uni_strbuf *b, const char *key,
-	const char *name, struct uni_err *err)
+static int find_place(
+	const struct uni_image *image, const char *name, uint64_t *ret, struct uni_err *err)
 {
-	uint64_t addr, size;
+	uint64_t size;
 
-	if (name == NULL)
+	if (name == NULL || uni_image_find(image, name, ret, &size) == 0)
 		return 0;
-	if (uni_image_find(image, name, &addr, &size) != 0)
-		return uni_err_set(err, UNI_ENOENT,
-			"%s has no function %s: names are those that `nm` prints",
-			uni_image_path(image), name);
-	uni_strbuf_addf(b, ",%s=0x%" PRIx64, key, addr);
-	return 0;
+	return uni_err_set(err, UNI_ENOENT,
+		"%s has no function %s: names are those that `nm` prints", uni_image_path(image),
+		name);
+}
+
+int uni_exact_places(const struct uni_exact_args *args, const struct uni_image *image,
+	struct uni_exact_places *ret, struct uni_err *err)
+{
+	int rc = find_place(image, args->begin_at, &ret->begin, err);
+
+	return rc == 0 ? find_place(image, args->end_at, &ret->end, err) : rc;
 }
 
 static const char *const mode_names[] = {
@@ -102,7 +107,7 @@ static void add_calls(const struct uni_exact_args *args, struct uni_strbuf *b, c
 		uni_strbuf_addf(b, ",depth=%" PRIu64, args->depth);
 }
 
-char *uni_exact_option(const struct uni_exact_args *args, const struct uni_image *image,
+char *uni_exact_option(const struct uni_exact_args *args, const struct uni_exact_places *at,
 	const char *counts, const char *table, struct uni_err *err)
 {
 	char path[4096];
@@ -119,11 +124,10 @@ char *uni_exact_option(const struct uni_exact_args *args, const struct uni_image
 	uni_strbuf_addf(&b, ",mode=%s", mode_names[args->mode]);
 	if (args->mode == UNI_EXACT_TRACE)
 		add_calls(args, &b, counts);
-	if (add_address(image, &b, "begin", args->begin_at, err) != 0 ||
-		add_address(image, &b, "end", args->end_at, err) != 0) {
-		uni_strbuf_deinit(&b);
-		return NULL;
-	}
+	if (args->begin_at != NULL)
+		uni_strbuf_addf(&b, ",begin=0x%" PRIx64, at->begin);
+	if (args->end_at != NULL)
+		uni_strbuf_addf(&b, ",end=0x%" PRIx64, at->end);
 	if (uni_strbuf_failed(&b))
 		(void)uni_err_nomem(err);
 	return uni_strbuf_detach(&b);

@@ -282,7 +282,7 @@ def guardian(top, guest):
     with open(f"{top}/log", encoding="utf-8", errors="replace") as f:
         own = [call for who, call in whole_calls(f) if who == pid]
     gone = next((i for i, call in enumerate(own) if re.match(r"capset\(.*effective=0, permitted=0, inheritable=0.* = 0$", call)), None)
-    replies = [i for i, call in enumerate(own) if is_parsed(call)]
+    replies = [i for i, call in enumerate(own) if attack.is_parsed(IMAGE, call)]
     assert replies and gone is not None and gone < replies[0], own
     wait_for(lambda: b"lab_" in subprocess.run([U, "stacks", guest.target, "-e", guest.image], capture_output=True, check=False).stdout)
 
@@ -479,6 +479,32 @@ def run_rights(top, accel):
                (s["CapPrm"] in (0, CONNECTS) and "0" not in s["Uid"]) for s in found), found
 
 
+def exact_rights(top):
+    """Few rights are left to whoever starts and ends QEMU, once it runs. Whoever counts has none. QEMU writes into a folder of root's."""
+    def has_calls():
+        return os.path.exists(f"{top}/s/guest-0/events-vcpu0") and os.path.getsize(f"{top}/s/guest-0/events-vcpu0") > 4096
+
+    with subprocess.Popen([U, "run", "--exact=calls", "-d", "0", "-q", "-o", f"{top}/s", "--append", "loop=1", f"{BUILD}/lab/{IMAGE}.elf"]) as p:
+        try:
+            wait_for(lambda: has_calls() or p.poll() is not None)
+            command, *found = [status_of(q) | {"Name": name_of(q)} for q in tree(p.pid)]
+            p.send_signal(signal.SIGINT)
+            assert p.wait(timeout=120) == 0, p.returncode
+        finally:
+            p.kill()
+    assert confined(command) and command["CapPrm"] & ~LOOKS == 0, command
+    counter = next((s for s in found if s["Name"] == "uniscope"), None)
+    assert counter is not None and has_no_rights(counter) and "0" not in counter["Uid"] | counter["Gid"], found
+    rest = {s["Name"].split("-system")[0]: s["CapPrm"] for s in found if s != counter}
+    assert rest == {"uniscope-opener": OPENERS, "uni-keeper": KEEPER, "qemu": OPENERS}, found
+
+
+def exact_reads(top):
+    for more in (["--exact"], ["--exact=calls", "--filter", "burn_*", "--begin-at", "kmain"]):
+        reads_bare(f"{top}/log", ["run", *more, "-d", "1", "-q", "-o", f"{top}/s", "--overwrite", "--append", "loop=1", f"{BUILD}/lab/{IMAGE}.elf"],
+                   ("qemu-system-x86_64",))
+
+
 def run_reads(top, accel):
     reads_bare(f"{top}/log", ["run", "--accel", accel, "-d", "1", "-q", "-o", f"{top}/s", "--append", "loop=1", f"{BUILD}/lab/{IMAGE}.elf"],
                ("qemu-system-x86_64",))
@@ -559,4 +585,6 @@ for accel in ["tcg"] + (["kvm"] if "kvm" in schemes else []):
         check(f"run: whoever reads the image has no rights ({accel})", run_rights, accel)
     if ALL or accel == "kvm" or "kvm" not in schemes:
         check(f"run: the image is read without rights ({accel})", run_reads, accel)
+check("run --exact: whoever counts has no rights", exact_rights)
+check("run --exact: the image is read without rights", exact_reads)
 finish()
