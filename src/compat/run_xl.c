@@ -8,8 +8,11 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/confine.h"
+#include "base/privilege.h"
 #include "base/strbuf.h"
 #include "compat/flame_graph/five_files.h"
+#include "app/apart.h"
 #include "app/signals.h"
 #include "app/source.h"
 #include "app/term.h"
@@ -25,7 +28,7 @@ struct run {
 	struct uni_xl_config config;
 	const char *image;
 	uint64_t domid;
-	char *session; /* path of the recording; owned */
+	const char *session; /* path of the recording */
 };
 
 void uni_xl_target(const char *given, uint64_t domid, char *ret, size_t cap)
@@ -36,8 +39,9 @@ void uni_xl_target(const char *given, uint64_t domid, char *ret, size_t cap)
 		(void)snprintf(ret, cap, "xen:dom=%" PRIu64, domid);
 }
 
-static int record_it(struct run *r, struct uni_err *err)
+static int record_it(void *ctx, struct uni_err *err)
 {
+	struct run *r = ctx;
 	const char *symbols = r->args->image;
 	bool is_table = symbols != NULL && uni_symbols_kind_of(symbols) != UNI_SYMBOLS_ELF;
 	struct uni_record_args *rec = r->args->rec;
@@ -56,14 +60,17 @@ static int record_it(struct run *r, struct uni_err *err)
 	int rc;
 
 	uni_xl_target(r->args->target, r->domid, target, sizeof(target));
-	rc = uni_guest_open(&g, &args, err);
+	uni_confine_output(r->session);
+	rc = uni_privilege_limit(err);
+	if (rc == 0)
+		rc = uni_guest_open_only(&g, &args, err);
 	if (rc != 0)
 		return rc;
 	if (atomic_load(uni_signals_stop())) {
 		uni_guest_close(&g);
 		return uni_err_set(err, UNI_EAGAIN, "interrupted before anything was recorded");
 	}
-	rc = uni_record_guests(one, 1, rec, &r->session, err);
+	rc = uni_record_guests(one, 1, rec, NULL, err);
 	uni_guest_close(&g);
 	return rc;
 }
@@ -132,12 +139,44 @@ static int write_five(struct run *r, struct uni_err *err)
 	return rc;
 }
 
+/* When the domain is gone. */
+static int draw_all(void *ctx, struct uni_err *err)
+{
+	struct run *r = ctx;
+	int rc;
+
+	uni_confine_output(r->session);
+	uni_confine_output(r->config.name);
+	rc = uni_privilege_drop(err);
+	if (rc == 0)
+		rc = draw_session(r, err);
+	return rc == 0 && r->args->five_files ? write_five(r, err) : rc;
+}
+
+static int check_image(void *ctx, struct uni_err *err)
+{
+	const struct run *r = ctx;
+	struct uni_image *image = NULL;
+	int rc = uni_privilege_drop(err);
+
+	if (rc == 0)
+		rc = uni_image_load(r->image, &image, err);
+	uni_image_destroy(image);
+	return rc;
+}
+
+/* This process starts xl with all rights, and reads neither images nor sessions. */
+static int do_apart(struct run *r, int (*work)(void *ctx, struct uni_err *err), const char *what,
+	struct uni_err *err)
+{
+	return uni_apart_run(&(struct uni_apart){ .work = work, .ctx = r, .what = what }, err);
+}
+
 /* Before a domain is made: detects possible failures. */
 static int prepare_image(struct run *r, struct uni_err *err)
 {
 	const char *given = r->args->image;
 	bool is_elf = given != NULL && uni_symbols_kind_of(given) == UNI_SYMBOLS_ELF;
-	struct uni_image *image = NULL;
 	int rc = uni_xl_config_load(r->args->config, &r->config, err);
 
 	if (rc != 0)
@@ -154,8 +193,7 @@ static int prepare_image(struct run *r, struct uni_err *err)
 		return uni_err_set(err, UNI_ENOENT, "cannot read image %s", r->image);
 	/* With a table it is what xl boots, which may be packed. */
 	if (given == NULL || is_elf)
-		rc = uni_image_load(r->image, &image, err);
-	uni_image_destroy(image);
+		rc = do_apart(r, check_image, "read the image", err);
 	if (rc != 0)
 		return rc;
 	if (!r->args->five_files)
@@ -189,7 +227,7 @@ static int record_and_destroy(struct run *r, struct uni_err *err)
 		return rc;
 	if (!r->args->rec->quiet)
 		uni_note("xl created %s, domain %" PRIu64, r->config.name, r->domid);
-	rc = record_it(r, err);
+	rc = do_apart(r, record_it, "record the guest", err);
 	rc2 = uni_xl_destroy(r->domid, rc == 0 ? err : NULL);
 	/* One that ended by itself is not there to be destroyed, and that is well. */
 	if (rc == 0 && rc2 != 0 && uni_xl_domid(r->config.name, &r->domid, NULL) != 0) {
@@ -227,14 +265,12 @@ int uni_run_xl(const struct uni_run_xl_args *args, struct uni_err *err)
 	}
 	if (rc != 0)
 		return rc;
+	r.session = args->rec->output;
 	/* From here to its end the domain is ours: after Ctrl-C it must not remain. */
 	uni_signals_begin(&signals);
 	rc = boot_and_record(&r, err);
-	uni_signals_end(&signals);
 	if (rc == 0)
-		rc = draw_session(&r, err);
-	if (rc == 0 && args->five_files)
-		rc = write_five(&r, err);
-	free(r.session);
+		rc = do_apart(&r, draw_all, "draw the session", err);
+	uni_signals_end(&signals);
 	return rc;
 }

@@ -7,6 +7,9 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/clock.h"
+#include "base/confine.h"
+#include "base/privilege.h"
+#include "app/apart.h"
 #include "app/cmd.h"
 #include "compat/flame_graph/five_files.h"
 #include "compat/uniprof/print.h"
@@ -120,8 +123,16 @@ static int start_domain(uint64_t *domid_ret, bool *created_ret, struct uni_err *
 	return 0;
 }
 
-static int trace_domain(const struct uni_five *five, uint64_t domid, struct uni_err *err)
+/* The work of processes without rights. */
+struct job {
+	const struct uni_five *five;
+	uint64_t domid;
+};
+
+static int trace_domain(void *ctx, struct uni_err *err)
 {
+	const struct job *job = ctx;
+	const struct uni_five *five = job->five;
 	_cleanup_free_ char *path = uni_five_stacktrace(five);
 	char target[4352];
 	const struct uni_attach_args args = { .target = target,
@@ -138,10 +149,13 @@ static int trace_domain(const struct uni_five *five, uint64_t domid, struct uni_
 	int rc;
 
 	print_step("Running uniprof...");
-	uni_xl_target(o.target, domid, target, sizeof(target));
+	uni_xl_target(o.target, job->domid, target, sizeof(target));
 	if (path == NULL)
 		return uni_err_nomem(err);
-	rc = uni_guest_open(&g, &args, err);
+	uni_confine_output(path);
+	rc = uni_privilege_limit(err);
+	if (rc == 0)
+		rc = uni_guest_open_only(&g, &args, err);
 	if (rc != 0)
 		return rc;
 	tracer.target = g.spec.text;
@@ -156,21 +170,40 @@ static int trace_domain(const struct uni_five *five, uint64_t domid, struct uni_
 	return rc;
 }
 
+static int write_files(void *ctx, struct uni_err *err)
+{
+	const struct job *job = ctx;
+	int rc;
+
+	uni_confine_output(job->five->name);
+	rc = uni_privilege_drop(err);
+	return rc == 0 ? uni_five_write(job->five, err) : rc;
+}
+
+/* This process starts xl with all rights, and reads nothing of the image. */
+static int do_apart(
+	struct job *job, int (*work)(void *ctx, struct uni_err *err), struct uni_err *err)
+{
+	return uni_apart_run(
+		&(struct uni_apart){ .work = work, .ctx = job, .what = "trace the guest" }, err);
+}
+
 /* Destroys the domain that was made here, if it cannot be traced. */
-static int start_and_trace(const struct uni_five *five, struct uni_err *err)
+static int start_and_trace(struct job *job, struct uni_err *err)
 {
 	struct uni_signals signals;
 	bool created = false;
-	uint64_t domid = 0;
 	int rc, rc2 = 0;
 
 	/* After Ctrl-C the domain must not remain. */
 	uni_signals_begin(&signals);
-	rc = start_domain(&domid, &created, err);
+	rc = start_domain(&job->domid, &created, err);
 	if (rc == 0)
-		rc = trace_domain(five, domid, err);
-	if (domid != 0 && (o.destroy || (created && rc != 0)))
-		rc2 = uni_xl_destroy(domid, rc == 0 ? err : NULL);
+		rc = do_apart(job, trace_domain, err);
+	if (job->domid != 0 && (o.destroy || (created && rc != 0)))
+		rc2 = uni_xl_destroy(job->domid, rc == 0 ? err : NULL);
+	if (rc == 0 && rc2 == 0)
+		rc = do_apart(job, write_files, err);
 	uni_signals_end(&signals);
 	return rc != 0 ? rc : rc2;
 }
@@ -181,6 +214,7 @@ static int run_generate_flame_graph(const struct uni_cmd_ctx *ctx, struct uni_er
 		.image = o.image,
 		.search = uni_search_of(&o.debug_dirs),
 		.say = print_step };
+	struct job job = { .five = &five };
 	int rc = check_arguments(&five, err);
 
 	(void)ctx;
@@ -189,10 +223,7 @@ static int run_generate_flame_graph(const struct uni_cmd_ctx *ctx, struct uni_er
 	(void)printf("Frequency - %s\nTime - %s\nDomain - %s\nPath to config - %s\n"
 		     "Path to exec - %s\n----------------------\n\n",
 		o.frequency, o.time, o.domain, o.config, o.image);
-	rc = start_and_trace(&five, err);
-	if (rc == 0)
-		rc = uni_five_write(&five, err);
-	return uni_exit_of(rc);
+	return uni_exit_of(start_and_trace(&job, err));
 }
 
 const struct uni_cmd uni_cmd_generate_flame_graph = {

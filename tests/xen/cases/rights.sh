@@ -71,6 +71,19 @@ paused="$keeper
 $not_paused"
 traced="$paused
 uni-unpatch 8840e6 0 confined"
+# Whoever starts xl, and whoever ends the domain if that one is killed, have all rights.
+booted="$paused
+uniscope 1ffffffffff 0 free
+uni-guardian 1ffffffffff 0 free"
+cat >"$T/app.cfg" <<-EOF
+	name = "$name-booted"
+	type = "pvh"
+	kernel = "$image"
+	memory = 64
+	vcpus = 1
+	extra = "loop=1"
+	tsc_mode = "native"
+EOF
 looks() { uniscope stacks "xen:dom=$name" | grep kmain; }
 saved() { uniscope record -q -d 1 "xen:dom=$name" --save-replay "$T/replay" -o "$T/r" && uniscope stacks "replay:file=$T/replay" -e $image | grep kmain; }
 
@@ -85,3 +98,6 @@ check 'a recording with all that was read' saved
 check 'another guest starts' start $name-traced -t pvh trace-traced-gcc-fp loop=1
 check 'trace record: so does the one that restores its code' has "$traced" "$T/said" uniscope trace record -d 0 --filter 'traced_*' -o "$T/c" \
 	"xen:dom=$dom"
+xl destroy "$dom"
+xl destroy "$name"
+check 'run --xl: who records has none' has "$booted" "$T/b/session.json" uniscope run --xl "$T/app.cfg" -q -d 0 -o "$T/b"
