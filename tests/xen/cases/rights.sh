@@ -87,7 +87,7 @@ EOF
 looks() { uniscope stacks "xen:dom=$name" | grep kmain; }
 saved() { uniscope record -q -d 1 "xen:dom=$name" --save-replay "$T/replay" -o "$T/r" && uniscope stacks "replay:file=$T/replay" -e $image | grep kmain; }
 
-check 'a guest starts' start $name -t pv shares loop=1
+check 'a guest starts' start "$name" -t pv shares loop=1
 check 'record: only opener and guardian have rights' has "$paused" "$T/s/session.json" uniscope record -q -d 0 -o "$T/s" "xen:dom=$name"
 check 'record: whoever pauses it has real-time priority' first
 check 'record, not paused' has "$not_paused" "$T/t/session.json" uniscope record -q -d 0 --no-pause -o "$T/t" "xen:dom=$name"
@@ -95,7 +95,7 @@ check 'top' has "$paused" "$T/said" uniscope top --batch --count 0 "xen:dom=$nam
 check 'uniprof' has "$paused" '' uniscope uniprof -F 50 -T 100 "$T/raw" "$dom"
 check 'a look works so' looks
 check 'a recording with all that was read' saved
-check 'another guest starts' start $name-traced -t pvh trace-traced-gcc-fp loop=1
+check 'another guest starts' start "$name-traced" -t pvh trace-traced-gcc-fp loop=1
 check 'trace record: so does the one that restores its code' has "$traced" "$T/said" uniscope trace record -d 0 --filter 'traced_*' -o "$T/c" \
 	"xen:dom=$dom"
 xl destroy "$dom"
