@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/confine.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -15,6 +16,7 @@
 #include "app/resolve.h"
 #include "app/term.h"
 #include "app/tracing_session.h"
+#include "backend/shared.h"
 
 #define PACKET	  (1u << 20)
 #define FILE_MAX  (UINT64_C(4) << 30)
@@ -94,9 +96,12 @@ static int check_threads(const char *path, struct uni_err *err)
 	return rc;
 }
 
-static int take_own(const char *target, const char *folder, char **path_ret, struct uni_err *err)
+static int take_own(
+	const struct uni_attach_args *how, const char *folder, char **path_ret, struct uni_err *err)
 {
-	const struct uni_tracing_args args = { .rest_ok = true, .reads_only = true };
+	const struct uni_tracing_args args = {
+		.rest_ok = true, .reads_only = true, .shared = how->shared
+	};
 	struct uni_tracing t;
 	struct uni_strbuf path;
 	int rc;
@@ -106,7 +111,7 @@ static int take_own(const char *target, const char *folder, char **path_ret, str
 	*path_ret = uni_strbuf_detach(&path);
 	if (*path_ret == NULL)
 		return uni_err_nomem(err);
-	rc = uni_tracing_open(&t, target, &args, err);
+	rc = uni_tracing_open(&t, how->target, &args, err);
 	if (rc != 0)
 		return rc;
 	rc = uni_tracing_write(&t,
@@ -184,9 +189,10 @@ static int copy_found(struct search *s, const char *folder, char **path_ret, str
 }
 
 static int search_memory(
-	const char *target, const char *folder, char **path_ret, struct uni_err *err)
+	const struct uni_attach_args *how, const char *folder, char **path_ret, struct uni_err *err)
 {
-	const struct uni_attach_args args = { .target = target,
+	const struct uni_attach_args args = { .target = how->target,
+		.shared = how->shared,
 		.method = "pause",
 		.no_samples = true,
 		.rest_ok = true,
@@ -220,31 +226,45 @@ static int search_memory(
 	return rc;
 }
 
-int uni_mprof_fetch(const char *target, const char *folder, char **path_ret, struct uni_err *err)
+static int take_any(const struct uni_spec *spec, const struct uni_attach_args *how,
+	const char *folder, char **path_ret, struct uni_err *err)
 {
 	struct uni_err granted = { 0 }, own = { 0 }, found = { 0 };
-	struct uni_spec spec;
-	int rc = uni_guest_resolve(target, &spec, err);
+	int rc = take_granted(spec, folder, path_ret, &granted);
 
-	*path_ret = NULL;
-	if (rc != 0)
-		return rc;
-	rc = take_granted(&spec, folder, path_ret, &granted);
 	if (rc == 0)
 		return 0;
 	if (rc != -UNI_ENOENT) {
 		*err = granted;
 		return rc;
 	}
-	if (take_own(spec.text, folder, path_ret, &own) == 0)
+	if (take_own(how, folder, path_ret, &own) == 0)
 		return 0;
 	free(*path_ret);
 	*path_ret = NULL;
-	rc = search_memory(spec.text, folder, path_ret, &found);
+	rc = search_memory(how, folder, path_ret, &found);
 	if (rc == 0)
 		return 0;
 	return uni_err_set(err, (enum uni_errcode) - rc,
 		"no ring of MirageOS: %.250s; uniscope's own: %.200s", found.msg, own.msg);
+}
+
+int uni_mprof_fetch(const char *target, const char *folder, char **path_ret, struct uni_err *err)
+{
+	struct uni_target_shared *shared = uni_target_shared_create();
+	struct uni_attach_args how = { .shared = shared, .once = true };
+	struct uni_spec spec;
+	int rc = shared != NULL ? uni_guest_resolve(target, &spec, err) : uni_err_nomem(err);
+
+	*path_ret = NULL;
+	uni_confine_output(folder);
+	if (rc == 0)
+		rc = uni_guest_give_up_rights(&spec, &how, err);
+	how.target = spec.text;
+	if (rc == 0)
+		rc = take_any(&spec, &how, folder, path_ret, err);
+	uni_target_shared_destroy(shared);
+	return rc;
 }
 
 /* --- as packets ---------------------------------------------------------------------------------

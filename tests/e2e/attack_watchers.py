@@ -330,7 +330,8 @@ def others(top, guest):
     for args, status in ((["count", "-d", "1", guest.target, guest.one, *image], 1),  # too often
                          (["compat", "uniprof", "-F", "100", "-T", "1", "-E", guest.image, f"{top}/out", guest.target], 0),
                          (["compat", "xenctx", *image, guest.target], 0),
-                         (["compat", "uk-trace", "fetch", "-o", f"{top}/t", "--target", guest.target, guest.image], 1)):  # it has none
+                         (["compat", "uk-trace", "fetch", "-o", f"{top}/t", "--target", guest.target, guest.image], 1),  # it has none
+                         (["trace", "mirage", "-o", f"{top}/m", guest.target], 1)):
         if guest.scheme == "gdb" or args[0] != "count":
             reads_bare(f"{top}/log", args, status=status)
     with open(f"{top}/out", encoding="utf-8") as f:
