@@ -9,7 +9,8 @@
 #define EXTENT_MIN   1024u
 #define EXTENT_MAX   (64u << 10) /* a sample's budget is 256 KiB */
 #define EXTENT_SLACK 512u	 /* more than the last chain took */
-#define LIVE_FIRST   32u	 /* chains in a row that must fit, before one is followed later */
+#define LIVE_BEGIN   8u		 /* chains in a row that must fit, before one is followed later */
+#define LIVE_FIRST   32u	 /* twice as many after the first that did not */
 #define LIVE_MAX     (1u << 16)
 
 struct stack {
@@ -51,7 +52,7 @@ int uni_slab_create(struct uni_target *t, const struct uni_unwinder *u, uint32_t
 	for (; s->nr < nr_vcpus && rc == 0; s->nr++) {
 		s->stack[s->nr].extent = EXTENT_FIRST;
 		s->stack[s->nr].live_for = LIVE_FIRST;
-		s->stack[s->nr].live = live ? LIVE_FIRST : 0;
+		s->stack[s->nr].live = live ? LIVE_BEGIN : 0;
 		rc = uni_as_create(t->ops->gmem(t), budget, &s->stack[s->nr].as, err);
 	}
 	if (rc != 0) {

@@ -365,7 +365,7 @@ static void each_moment_counts(void **state)
 	run_sampler(&x, 24);
 	assert_int_equal(x.f.snaps, x.nr);
 	assert_int_equal(x.deep, x.nr / 24);
-	assert_int_equal(x.short_chains, 0);
+	assert_in_range(x.short_chains, 0, 1);
 	close_fixture(&x);
 	run_sampler(&x, 400);
 	assert_int_equal(x.f.snaps, x.nr);
