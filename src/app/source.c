@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "app/source.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include "app/term.h"
 #include "format/mirage/mirage.h"
 #include "profile/pile.h"
+#include "syscalls/source.h"
 
 #define INPUT_MAX ((size_t)4 << 30)
 
@@ -316,9 +318,26 @@ static const struct uni_importer *find_importer(
 				  : uni_importer_sniff(in->data, in->size);
 }
 
+static bool is_listing(const struct uni_input *in)
+{
+	struct uni_sysc_log log;
+	bool has_calls;
+
+	if (uni_sysc_log_init(&log, NULL) != 0)
+		return false;
+	has_calls = uni_sysc_from_console((const char *)in->data, in->size, EM_X86_64, &log) == 0 &&
+		    log.all.nr + log.sums.nr != 0;
+	uni_sysc_log_deinit(&log);
+	return has_calls;
+}
+
 static int refuse_foreign(
 	const struct uni_source_args *args, const struct uni_input *in, struct uni_err *err)
 {
+	if (is_listing(in))
+		return uni_err_set(err, UNI_EFORMAT,
+			"%s is a listing of system calls: `uniscope trace syscalls FILE` reads it",
+			args->path);
 	if (in->size >= 8 && memcmp(in->data, "PERFILE2", 8) == 0)
 		return uni_err_set(err, UNI_EFORMAT,
 			"%s is perf's own file: give what `perf script -i FILE` prints",

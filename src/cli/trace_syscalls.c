@@ -276,9 +276,11 @@ const struct uni_cmd uni_trace_syscalls = {
 		   "`trace record --args` of\n"
 		   "such functions, or of `run --exact`, which has their numbers of calls. A "
 		   "FILE is one of\n"
-		   "`uk-trace fetch`, or the output of a guest. The output has lines and the "
-		   "summary of Nanos' strace\n"
-		   "klib, or lines of Unikraft's strace option. - is standard input.",
+		   "`uk-trace fetch`, or the output of a guest or of strace. A guest's has "
+		   "lines and the summary of\n"
+		   "Nanos' strace klib, lines of Nanos before it (trace), or lines of Unikraft's "
+		   "strace\n"
+		   "option. - is standard input.",
 	.examples = "  uniscope trace syscalls web1 -d 5 -T\n"
 		    "  uniscope trace syscalls web1 -c\n"
 		    "  uniscope trace syscalls kvm:pid=4121 --image app.dbg --expr trace=%file -Z\n"

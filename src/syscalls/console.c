@@ -14,9 +14,10 @@
 #define LINE_MAX_BYTES 8192
 #define PENDING_MAX    1024
 
-/* A call with an unfinished line. */
+/* A call with an unfinished line: a thread has one at a time. */
 struct pending {
 	uint32_t thread, entry; /* entry UINT32_MAX: -e leaves it out */
+	bool fresh;		/* no line of the thread since */
 };
 
 struct console {
@@ -192,26 +193,41 @@ static int more_args(
 	return e->args == UNI_STR_NONE ? -UNI_ENOMEM : 0;
 }
 
+/* The unfinished call of this thread; NULL: there is none. */
+static struct pending *find_pending(struct console *c, uint32_t thread)
+{
+	for (size_t i = c->pending.nr; i != 0; i--) {
+		if (c->pending.v[i - 1].thread == thread)
+			return &c->pending.v[i - 1];
+	}
+	return NULL;
+}
+
+static void remove_pending(struct console *c, struct pending *p)
+{
+	c->pending.nr--;
+	memmove(p, p + 1, (size_t)(c->pending.v + c->pending.nr - p) * sizeof(*p));
+}
+
 static int take_resumed(struct console *c, uint32_t thread, char *s, bool *was_ret)
 {
 	const char *end = strstr(s, " resumed>");
 	struct uni_sysc_entry *e;
 	char *close, *result;
+	struct pending *p;
 	uint32_t entry;
-	size_t i;
 
 	if (strncmp(s, "<... ", 5) != 0 || end == NULL)
 		return 0;
 	*was_ret = true;
-	for (i = c->pending.nr; i != 0 && c->pending.v[i - 1].thread != thread; i--)
-		;
+	p = find_pending(c, thread);
 	result = find_result(s, &close);
-	if (i == 0 || result == NULL) {
+	if (p == NULL || result == NULL) {
 		c->log->unknown++;
 		return 0;
 	}
-	entry = c->pending.v[i - 1].entry;
-	c->pending.v[i - 1] = c->pending.v[--c->pending.nr];
+	entry = p->entry;
+	remove_pending(c, p);
 	if (entry == UINT32_MAX)
 		return 0;
 	e = &c->log->all.v[entry];
@@ -222,16 +238,22 @@ static int take_resumed(struct console *c, uint32_t thread, char *s, bool *was_r
 	return more_args(c, e, end, close);
 }
 
+/* The thread's last one has ended without a word, as of a call of Nanos that had to wait. */
 static int add_unfinished(struct console *c, const struct uni_sysc_entry *e)
 {
+	struct pending *last = find_pending(c, e->thread);
 	uint32_t entry;
 	int rc = uni_sysc_log_put(c->log, e, &entry);
 
 	if (rc != 0)
 		return rc;
-	if (c->pending.nr == PENDING_MAX)
-		c->pending.nr--;
-	return uni_vec_push(&c->pending, ((struct pending){ e->thread, entry })) ? 0 : -UNI_ENOMEM;
+	if (last == NULL && c->pending.nr == PENDING_MAX)
+		last = c->pending.v;
+	if (last != NULL)
+		remove_pending(c, last);
+	return uni_vec_push(&c->pending, ((struct pending){ e->thread, entry, true }))
+		       ? 0
+		       : -UNI_ENOMEM;
 }
 
 /* "name(args) = result", or the first part of one. */
@@ -269,74 +291,111 @@ static int take_strace_call(struct console *c, uint32_t thread, char *s, bool *w
 	return uni_sysc_log_add(c->log, &e);
 }
 
-/* The newest unfinished call of this thread; NULL: there is none. */
-static struct pending *find_pending(struct console *c, uint32_t thread)
-{
-	for (size_t i = c->pending.nr; i != 0; i--) {
-		if (c->pending.v[i - 1].thread == thread)
-			return &c->pending.v[i - 1];
-	}
-	return NULL;
-}
-
 /*
- * "1 mmap: addr 0x0, length 0x2000": the arguments of the call that has just begun, from the
- * handler (openat's is "open"). Later lines of that kind are remarks on how it goes.
+ * The arguments in a line behind that of the call. It begins with a handler's name and a colon
+ * (openat's is "open"), or with the call's own name: rename "/a" "/b". Directly behind the call,
+ * newfstatat has: fd 1, stat 0x0. openat has: "/nothere" - not found. NULL: it is a remark.
  */
-static int take_old_args(struct console *c, uint32_t thread, const char *s, bool *was_ret)
+static const char *old_args(
+	struct console *c, const char *s, const char *own, bool fresh, size_t *len_ret)
 {
-	const struct pending *p = find_pending(c, thread);
-	size_t len = strcspn(s, ":");
+	size_t len = strcspn(s, ":"), own_len = strlen(own);
 	const struct uni_sysc_def *def;
-	struct uni_sysc_entry *e;
 	uint32_t name;
 
-	if (p == NULL || strncmp(s + len, ": ", 2) != 0 || !find_call(c, s, len, &def, &name))
+	if (strncmp(s + len, ": ", 2) == 0 && find_call(c, s, len, &def, &name))
+		s += len + 2;
+	else if (strncmp(s, own, own_len) == 0 && s[own_len] == ' ')
+		s += own_len + 1;
+	else if (!fresh || (*s != '"' && strncmp(s, "fd ", 3) != 0))
+		return NULL;
+	*len_ret = *s == '"' ? (size_t)(strrchr(s, '"') - s) + 1 : strlen(s);
+	/* Not only the first of several: ""/a", flags 0". */
+	if (s[*len_ret] != '\0' && strncmp(s + *len_ret, " - ", 3) != 0)
+		*len_ret = strlen(s);
+	return s;
+}
+
+static int take_old_args(struct console *c, struct pending *p, const char *s, bool *was_ret)
+{
+	struct uni_sysc_entry *e;
+	size_t len;
+	bool fresh;
+
+	if (p == NULL || p->entry == UINT32_MAX)
+		return 0;
+	fresh = p->fresh;
+	p->fresh = false;
+	e = &c->log->all.v[p->entry];
+	s = old_args(c, s, uni_strtab_get(c->log->text, e->name), fresh, &len);
+	if (s == NULL)
 		return 0;
 	*was_ret = true;
-	if (p->entry == UINT32_MAX)
-		return 0;
-	e = &c->log->all.v[p->entry];
 	if (strcmp(uni_strtab_get(c->log->text, e->args), "...") != 0)
 		return 0;
-	e->args = uni_sysc_clean_text(c->log, s + len + 2, strlen(s + len + 2));
+	e->args = uni_sysc_clean_text(c->log, s, len);
 	return e->args == UNI_STR_NONE ? -UNI_ENOMEM : 0;
 }
 
-/* Nanos before its klib: "1 mmap", and "1 direct return: 0, rsp 0x7f..". */
-static int old_style(struct console *c, uint32_t thread, const char *s, bool *was_ret)
+static int end_old(struct console *c, struct pending *p, const char *value)
 {
-	static const char ret[] = "direct return: ";
-	struct uni_sysc_entry e = { .thread = thread, .end = UNI_SYSC_OPEN, .shown = 'd' };
-	const struct uni_sysc_def *def;
-	struct pending *p;
-	char value[32] = "";
 	uint32_t entry;
-	size_t len;
 
-	if (thread == 0)
-		return 0;
-	if (strncmp(s, ret, sizeof(ret) - 1) != 0) {
-		if (!find_call(c, s, strlen(s), &def, &e.name))
-			return take_old_args(c, thread, s, was_ret);
-		*was_ret = true;
-		e.args = uni_sysc_clean_text(c->log, "...", 3);
-		return add_unfinished(c, &e);
-	}
-	*was_ret = true;
-	s += sizeof(ret) - 1;
-	len = strcspn(s, ",");
-	p = find_pending(c, thread);
-	if (p == NULL || len >= sizeof(value)) {
+	if (p == NULL) {
 		c->log->unknown++;
 		return 0;
 	}
 	entry = p->entry;
-	*p = c->pending.v[--c->pending.nr];
-	memcpy(value, s, len);
-	if (entry != UINT32_MAX)
-		uni_sysc_parse_result(c->log, value, &c->log->all.v[entry]);
-	return 0;
+	remove_pending(c, p);
+	if (entry == UINT32_MAX)
+		return 0;
+	uni_sysc_parse_result(c->log, value, &c->log->all.v[entry]);
+	return c->log->all.v[entry].result == UNI_STR_NONE ? -UNI_ENOMEM : 0;
+}
+
+/* "mmap", or "syscall 334" of one that Nanos has no name for. */
+static bool find_old_call(struct console *c, const char *s, struct uni_sysc_entry *e)
+{
+	const struct uni_sysc_def *def;
+	char number[40];
+
+	if (strncmp(s, "syscall ", 8) == 0) {
+		(void)snprintf(number, sizeof(number), "syscall_%.20s", s + 8);
+		s = number;
+	}
+	return find_call(c, s, strlen(s), &def, &e->name);
+}
+
+#define IS(s, text) (strncmp((s), (text), sizeof(text) - 1) == 0)
+#define NO_CALL	    "-38" /* ENOSYS */
+
+/* Nanos before its klib: "1 mmap", and "1 direct return: 0, rsp 0x7f..". */
+static int old_style(struct console *c, uint32_t thread, const char *s, bool *was_ret)
+{
+	static const char ret[] = "direct return: ", none[] = "invalid ";
+	struct uni_sysc_entry e = { .thread = thread, .end = UNI_SYSC_OPEN, .shown = 'd' };
+	struct pending *p = thread != 0 ? find_pending(c, thread) : NULL;
+	char value[32];
+
+	if (thread == 0)
+		return 0;
+	*was_ret = true;
+	if (IS(s, ret)) {
+		(void)snprintf(value, sizeof(value), "%.*s", (int)strcspn(s + sizeof(ret) - 1, ","),
+			s + sizeof(ret) - 1);
+		return end_old(c, p, value);
+	}
+	if (IS(s, "nosyscall "))
+		return end_old(c, p, NO_CALL);
+	if (find_old_call(c, IS(s, none) ? s + sizeof(none) - 1 : s, &e)) {
+		e.args = uni_sysc_clean_text(c->log, "...", 3);
+		if (!IS(s, none))
+			return add_unfinished(c, &e);
+		uni_sysc_parse_result(c->log, NO_CALL, &e);
+		return uni_sysc_log_add(c->log, &e);
+	}
+	*was_ret = false;
+	return take_old_args(c, p, s, was_ret);
 }
 
 /* "99.01 0.012345 12 1000 3 read": five or six words. */
@@ -393,6 +452,17 @@ static bool take_table_frame(struct console *c, const char *s)
 	return false;
 }
 
+/* The same of an older listing: "prompt>     2 direct return: 8". */
+static char *return_behind_text(struct console *c)
+{
+	char *at = strstr(c->line, " direct return: ");
+	char *begin = at;
+
+	while (begin != NULL && begin > c->line && begin[-1] >= '0' && begin[-1] <= '9')
+		begin--;
+	return begin != at ? begin : NULL;
+}
+
 /* A call after text that was printed without a newline: "prompt> [2] write(1". Looks for a thread's
  * number in brackets, followed by a known call. NULL: there is none. */
 static char *behind_text(struct console *c)
@@ -411,7 +481,7 @@ static char *behind_text(struct console *c)
 			uni_sysc_by_name(name, strcspn(name, "(")) != NULL)
 			return at;
 	}
-	return NULL;
+	return return_behind_text(c);
 }
 
 static int one_call(struct console *c, char *s, bool *was_ret)

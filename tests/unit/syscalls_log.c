@@ -12,20 +12,6 @@
 #include "syscalls_made.h"
 #include "ukt_make.h"
 
-static void expect_print(
-	const struct uni_sysc_log *log, const struct uni_sysc_print *how, const char *want)
-{
-	struct uni_strbuf b;
-	struct uni_sink *out;
-
-	uni_strbuf_init(&b);
-	assert_int_equal(uni_sink_open_strbuf(&b, &out), 0);
-	assert_int_equal(uni_sysc_print(log, how, out), 0);
-	assert_int_equal(uni_sink_close(out, NULL), 0);
-	assert_string_equal(b.s, want);
-	uni_strbuf_deinit(&b);
-}
-
 static void expect_summary(
 	const struct uni_sysc_log *log, enum uni_sysc_order order, const char *want)
 {
@@ -369,12 +355,6 @@ static void tracepoints_switch(void **state)
 }
 
 /* --- consoles --------------------------------------------------------------------------------- */
-
-static void read_console(const char *text, unsigned machine, struct uni_sysc_log *log)
-{
-	assert_int_equal(uni_sysc_log_init(log, NULL), 0);
-	assert_int_equal(uni_sysc_from_console(text, strlen(text), machine, log), 0);
-}
 
 static void nanos(void **state)
 {

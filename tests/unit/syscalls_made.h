@@ -3,6 +3,8 @@
 #ifndef TESTS_SYSCALLS_MADE_H
 #define TESTS_SYSCALLS_MADE_H
 
+#include <string.h>
+
 #include "syscalls/source.h"
 #include "uniscope/trace_abi.h"
 
@@ -86,6 +88,26 @@ static inline void leave(
 	e->nr = 3;
 	m->words[m->nr - 1][0] = (uint64_t)value;
 	add(m, UNI_CALL_LEAVE, thread, func, depth, ns);
+}
+
+static inline void expect_print(
+	const struct uni_sysc_log *log, const struct uni_sysc_print *how, const char *want)
+{
+	struct uni_strbuf b;
+	struct uni_sink *out;
+
+	uni_strbuf_init(&b);
+	assert_int_equal(uni_sink_open_strbuf(&b, &out), 0);
+	assert_int_equal(uni_sysc_print(log, how, out), 0);
+	assert_int_equal(uni_sink_close(out, NULL), 0);
+	assert_string_equal(b.s, want);
+	uni_strbuf_deinit(&b);
+}
+
+static inline void read_console(const char *text, unsigned machine, struct uni_sysc_log *log)
+{
+	assert_int_equal(uni_sysc_log_init(log, NULL), 0);
+	assert_int_equal(uni_sysc_from_console(text, strlen(text), machine, log), 0);
 }
 
 #endif
