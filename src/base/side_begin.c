@@ -100,6 +100,25 @@ static void execute_program(const struct uni_opener_job *job)
 	(void)fexecve(fd, argv, env);
 }
 
+/* As the program would have begun: an end of a pipe that stays open here would keep its reader. */
+static void close_rest(const struct uni_opener_job *job)
+{
+	int next = STDERR_FILENO + 1, keep;
+
+	do {
+		const int all[] = { job->rules, job->socket, job->ready };
+
+		keep = -1;
+		for (size_t i = 0; i < uni_array_len(all); i++) {
+			if (all[i] >= next && (keep < 0 || all[i] < keep))
+				keep = all[i];
+		}
+		if (keep != next)
+			(void)close_range((unsigned)next, keep < 0 ? ~0u : (unsigned)keep - 1, 0);
+		next = keep + 1;
+	} while (keep >= 0);
+}
+
 static _Noreturn void run_child(struct uni_opener_job *job)
 {
 	sigset_t all;
@@ -112,6 +131,7 @@ static _Noreturn void run_child(struct uni_opener_job *job)
 	if (job->kind != UNI_OPENER_FILES && keep_only(job) != 0)
 		_exit(1);
 	execute_program(job);
+	close_rest(job);
 	uni_opener_run(job);
 }
 

@@ -40,7 +40,7 @@ struct uni_cfi_source {
 	size_t nr_code;
 	const uint64_t *entry; /* SVMA in functions that nobody called: they get no caller */
 	size_t nr_entries;
-	uint64_t follow; /* registers that other images need */
+	uint64_t follow;	 /* registers that other images need */
 	struct uni_cfi_bad *bad; /* is filled; may be NULL */
 };
 

@@ -50,7 +50,9 @@ static void note(void *ctx, const struct uni_call_event *e, char *buf, size_t si
 	unsigned first = (unsigned)uni_calls_words(*(struct uni_calls **)ctx, e)[0];
 
 	assert_int_equal(e->cls, UNI_TRACE_CLASS_USER + 1);
-	(void)snprintf(buf, size, first != 0 ? "note %u" : "", first);
+	buf[0] = '\0';
+	if (first != 0)
+		(void)snprintf(buf, size, "note %u", first);
 }
 
 static char *text(const struct uni_trace_input *in, enum uni_trace_text_kind kind)
