@@ -291,6 +291,16 @@ static int take_strace_call(struct console *c, uint32_t thread, char *s, bool *w
 	return uni_sysc_log_add(c->log, &e);
 }
 
+/* The length of the call's name there; 0: it is not there. symlinkat's line has symlink. */
+static size_t own_name(const char *s, const char *own)
+{
+	size_t len = strcspn(s, " "), own_len = strlen(own);
+
+	if (s[len] != ' ' || strncmp(s, own, len) != 0)
+		return 0;
+	return len == own_len || strcmp(own + len, "at") == 0 ? len : 0;
+}
+
 /*
  * The arguments in a line behind that of the call. It begins with a handler's name and a colon
  * (openat's is "open"), or with the call's own name: rename "/a" "/b". Directly behind the call,
@@ -299,14 +309,14 @@ static int take_strace_call(struct console *c, uint32_t thread, char *s, bool *w
 static const char *old_args(
 	struct console *c, const char *s, const char *own, bool fresh, size_t *len_ret)
 {
-	size_t len = strcspn(s, ":"), own_len = strlen(own);
+	size_t len = strcspn(s, ":");
 	const struct uni_sysc_def *def;
 	uint32_t name;
 
 	if (strncmp(s + len, ": ", 2) == 0 && find_call(c, s, len, &def, &name))
 		s += len + 2;
-	else if (strncmp(s, own, own_len) == 0 && s[own_len] == ' ')
-		s += own_len + 1;
+	else if (own_name(s, own) != 0)
+		s += own_name(s, own) + 1;
 	else if (!fresh || (*s != '"' && strncmp(s, "fd ", 3) != 0))
 		return NULL;
 	*len_ret = *s == '"' ? (size_t)(strrchr(s, '"') - s) + 1 : strlen(s);
@@ -326,6 +336,9 @@ static int take_old_args(struct console *c, struct pending *p, const char *s, bo
 		return 0;
 	fresh = p->fresh;
 	p->fresh = false;
+	/* Behind more blanks: what came of it, as "   read count 100". */
+	if (s[-2] == ' ')
+		return 0;
 	e = &c->log->all.v[p->entry];
 	s = old_args(c, s, uni_strtab_get(c->log->text, e->name), fresh, &len);
 	if (s == NULL)
@@ -452,33 +465,37 @@ static bool take_table_frame(struct console *c, const char *s)
 	return false;
 }
 
-/* The same of an older listing: "prompt>     2 direct return: 8". */
+/* The same of an older listing: "prompt>     2 direct return: 8", "prompt> 3 [worker] direct". */
 static char *return_behind_text(struct console *c)
 {
-	char *at = strstr(c->line, " direct return: ");
-	char *begin = at;
+	char *at = strstr(c->line, " direct return: "), *begin = at;
 
+	if (begin != NULL && begin > c->line && begin[-1] == ']') {
+		while (begin > c->line && *begin != '[')
+			begin--;
+		begin -= begin > c->line && begin[-1] == ' ';
+		at = begin;
+	}
 	while (begin != NULL && begin > c->line && begin[-1] >= '0' && begin[-1] <= '9')
 		begin--;
 	return begin != at ? begin : NULL;
 }
 
+static bool begins_call(const char *s)
+{
+	size_t len = strcspn(s, "( ");
+
+	return strncmp(s, "<... ", 5) == 0 || (s[len] == '(' && uni_sysc_by_name(s, len) != NULL);
+}
+
 /* A call after text that was printed without a newline: "prompt> [2] write(1". Looks for a thread's
- * number in brackets, followed by a known call. NULL: there is none. */
+ * number or name in brackets, followed by a known call. NULL: there is none. */
 static char *behind_text(struct console *c)
 {
 	for (char *at = c->line; (at = strchr(at + 1, '[')) != NULL;) {
-		size_t digits = strspn(at + 1, "0123456789");
-		const char *name;
-		uint32_t thread;
+		const char *end = strchr(at, ']');
 
-		if (digits == 0 || at[digits + 1] != ']' || at[digits + 2] != ' ')
-			continue;
-		name = skip_thread(c, at, &thread);
-		if (strncmp(name, "<... ", 5) == 0)
-			return at;
-		if (name[strcspn(name, "( ")] == '(' &&
-			uni_sysc_by_name(name, strcspn(name, "(")) != NULL)
+		if (end != NULL && end > at + 1 && end[1] == ' ' && begins_call(end + 2))
 			return at;
 	}
 	return return_behind_text(c);

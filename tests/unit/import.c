@@ -454,6 +454,9 @@ static void sniffing(void **state)
 	assert_null(uni_importer_by_name("nonsense"));
 	/* How sure it is: another one may know the rest of the lines. */
 	assert_int_equal(uni_importer_by_name("folded")->sniff("a;b 1\n\na 2\n", 11), 70);
+	/* System calls and their results are no stacks; an operator is. */
+	assert_null(uni_importer_sniff("[2] read(3, 0x1, 5) = 5\nclose(3)  = 0\n", 38));
+	assert_int_equal(uni_importer_by_name("folded")->sniff("a;operator= 1\n", 14), 70);
 	assert_int_equal(uni_importer_by_name("folded")->sniff("a;b 1\nx\n", 8), 40);
 	assert_int_equal(uni_importer_by_name("folded")->sniff("a;b 1\nx\ny\n", 10), 0);
 }

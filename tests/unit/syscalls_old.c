@@ -39,6 +39,16 @@ static void old_listings(void **state)
 		     "    2 direct return: 0, rsp 0x1\n"
 		     "prompt> 1 direct return: 8, rsp 0x1\n"
 		     "    2 invalid syscall 999\n"
+		     "    2 symlinkat\n"
+		     "    2 symlink 0x3 /a -> b\n"
+		     "    2 direct return: 0, rsp 0x1\n"
+		     "        3 [worker] read\n"
+		     "        3 [worker]    read count 100\n"
+		     "text        3 [worker] direct return: 100, rsp 0x1\n"
+		     "    2 read\n"
+		     "    2    read count 100\n"
+		     "    2 direct return: 100, rsp 0x1\n"
+		     "prompt> [main] write(1, 0x1, 8) = 8\n"
 		     "1 direct return: 9, rsp 0x1\n",
 		EM_X86_64, &log);
 	assert_int_equal(log.unknown, 1); /* it is not read's, which has ended before */
@@ -53,7 +63,11 @@ static void old_listings(void **state)
 		"[pid 2] rename(\"/a\" \"/b\")                       = 0\n"
 		"[pid 1] write(...)                              = 8\n"
 		"[pid 2] syscall_999(...)                        = -1 ENOSYS (Function not "
-		"implemented)\n");
+		"implemented)\n"
+		"[pid 2] symlinkat(0x3 /a -> b)                  = 0\n"
+		"[pid 3] read(...)                               = 100\n"
+		"[pid 2] read(...)                               = 100\n"
+		"[main] write(1, 0x1, 8)                        = 8\n");
 	uni_sysc_log_deinit(&log);
 	/* The result is that of the thread's last call, however many wait. */
 	uni_strbuf_init(&many);

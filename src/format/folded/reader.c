@@ -15,6 +15,16 @@
 #define SNIFF_LINES 32
 #define PIECE	    (256 * 1024) /* of a file, read at once */
 
+/* "read(3, 0x1, 5) =", before the number: a system call and its result. */
+static bool is_result(const struct uni_line *l)
+{
+	size_t len = l->len;
+
+	while (len != 0 && l->s[len - 1] == ' ')
+		len--;
+	return len >= 2 && l->s[len - 1] == '=' && l->s[len - 2] == ' ';
+}
+
 static int sniff_folded(const char *data, size_t size)
 {
 	size_t pos = 0, good = 0, all = 0;
@@ -26,7 +36,8 @@ static int sniff_folded(const char *data, size_t size)
 			continue;
 		all++;
 		if (l.s[0] != '#' && l.len != 0 &&
-			(uni_line_too_large(l) || (uni_line_take_count(&l, &v) && l.len != 0)))
+			(uni_line_too_large(l) ||
+				(uni_line_take_count(&l, &v) && l.len != 0 && !is_result(&l))))
 			good++;
 	}
 	if (good == 0 || good * 2 < all)
