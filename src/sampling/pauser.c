@@ -169,8 +169,9 @@ static void finish_chains(struct uni_pauser *s, const struct uni_vcpuset *set)
 	for (uint32_t v = 0; s->slab != NULL && v < s->nr_vcpus; v++) {
 		if (!uni_vcpuset_has(set, v) || !uni_vcpuset_has(&c->have, v))
 			continue;
-		if (uni_slab_unwind(s->slab, v, &c->regs[v], &c->chain[v]))
-			uni_slab_unskid(s->slab, v, &c->regs[v], &c->chain[v]);
+		/* A short chain has its leaf all the same. */
+		(void)uni_slab_unwind(s->slab, v, &c->regs[v], &c->chain[v]);
+		uni_slab_unskid(s->slab, v, &c->regs[v], &c->chain[v]);
 	}
 	if (s->threads != NULL)
 		(void)uni_threads_unwind(s->threads);
