@@ -209,19 +209,15 @@ static void remove_pending(struct console *c, struct pending *p)
 	memmove(p, p + 1, (size_t)(c->pending.v + c->pending.nr - p) * sizeof(*p));
 }
 
-static int take_resumed(struct console *c, uint32_t thread, char *s, bool *was_ret)
+/* Gives the result to the thread's call. *e_ret: its entry; NULL: there is none, or it is left out.
+ */
+static int end_pending(
+	struct console *c, uint32_t thread, const char *result, struct uni_sysc_entry **e_ret)
 {
-	const char *end = strstr(s, " resumed>");
-	struct uni_sysc_entry *e;
-	char *close, *result;
-	struct pending *p;
+	struct pending *p = find_pending(c, thread);
 	uint32_t entry;
 
-	if (strncmp(s, "<... ", 5) != 0 || end == NULL)
-		return 0;
-	*was_ret = true;
-	p = find_pending(c, thread);
-	result = find_result(s, &close);
+	*e_ret = NULL;
 	if (p == NULL || result == NULL) {
 		c->log->unknown++;
 		return 0;
@@ -230,10 +226,25 @@ static int take_resumed(struct console *c, uint32_t thread, char *s, bool *was_r
 	remove_pending(c, p);
 	if (entry == UINT32_MAX)
 		return 0;
-	e = &c->log->all.v[entry];
-	uni_sysc_parse_result(c->log, result, e);
-	if (e->result == UNI_STR_NONE)
-		return -UNI_ENOMEM;
+	*e_ret = &c->log->all.v[entry];
+	uni_sysc_parse_result(c->log, result, *e_ret);
+	return (*e_ret)->result == UNI_STR_NONE ? -UNI_ENOMEM : 0;
+}
+
+static int take_resumed(struct console *c, uint32_t thread, char *s, bool *was_ret)
+{
+	const char *end = strstr(s, " resumed>");
+	struct uni_sysc_entry *e;
+	char *close, *result;
+	int rc;
+
+	if (strncmp(s, "<... ", 5) != 0 || end == NULL)
+		return 0;
+	*was_ret = true;
+	result = find_result(s, &close);
+	rc = end_pending(c, thread, result, &e);
+	if (rc != 0 || e == NULL)
+		return rc;
 	end += sizeof(" resumed>") - 1;
 	return more_args(c, e, end, close);
 }
@@ -350,22 +361,6 @@ static int take_old_args(struct console *c, struct pending *p, const char *s, bo
 	return e->args == UNI_STR_NONE ? -UNI_ENOMEM : 0;
 }
 
-static int end_old(struct console *c, struct pending *p, const char *value)
-{
-	uint32_t entry;
-
-	if (p == NULL) {
-		c->log->unknown++;
-		return 0;
-	}
-	entry = p->entry;
-	remove_pending(c, p);
-	if (entry == UINT32_MAX)
-		return 0;
-	uni_sysc_parse_result(c->log, value, &c->log->all.v[entry]);
-	return c->log->all.v[entry].result == UNI_STR_NONE ? -UNI_ENOMEM : 0;
-}
-
 /* "mmap", or "syscall 334" of one that Nanos has no name for. */
 static bool find_old_call(struct console *c, const char *s, struct uni_sysc_entry *e)
 {
@@ -387,7 +382,7 @@ static int old_style(struct console *c, uint32_t thread, const char *s, bool *wa
 {
 	static const char ret[] = "direct return: ", none[] = "invalid ";
 	struct uni_sysc_entry e = { .thread = thread, .end = UNI_SYSC_OPEN, .shown = 'd' };
-	struct pending *p = thread != 0 ? find_pending(c, thread) : NULL;
+	struct uni_sysc_entry *done;
 	char value[32];
 
 	if (thread == 0)
@@ -396,10 +391,10 @@ static int old_style(struct console *c, uint32_t thread, const char *s, bool *wa
 	if (IS(s, ret)) {
 		(void)snprintf(value, sizeof(value), "%.*s", (int)strcspn(s + sizeof(ret) - 1, ","),
 			s + sizeof(ret) - 1);
-		return end_old(c, p, value);
+		return end_pending(c, thread, value, &done);
 	}
 	if (IS(s, "nosyscall "))
-		return end_old(c, p, NO_CALL);
+		return end_pending(c, thread, NO_CALL, &done);
 	if (find_old_call(c, IS(s, none) ? s + sizeof(none) - 1 : s, &e)) {
 		e.args = uni_sysc_clean_text(c->log, "...", 3);
 		if (!IS(s, none))
@@ -408,7 +403,7 @@ static int old_style(struct console *c, uint32_t thread, const char *s, bool *wa
 		return uni_sysc_log_add(c->log, &e);
 	}
 	*was_ret = false;
-	return take_old_args(c, p, s, was_ret);
+	return take_old_args(c, find_pending(c, thread), s, was_ret);
 }
 
 /* "99.01 0.012345 12 1000 3 read": five or six words. */

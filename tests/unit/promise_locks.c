@@ -21,17 +21,17 @@ static void wait_for(uint64_t thread, uint64_t lock)
 	lock_ev(UNI_PE_TRY_READ, thread, lock);
 }
 
-static void take(uint64_t thread, uint64_t lock)
+static void take_lock(uint64_t thread, uint64_t lock)
 {
 	lock_ev(UNI_PE_READ, thread, lock);
 }
 
-static void give(uint64_t lock)
+static void give_back(uint64_t lock)
 {
 	lock_ev(UNI_PE_NOTIFY, NOBODY, lock);
 }
 
-static void run(uint64_t thread)
+static void run_thread(uint64_t thread)
 {
 	ev(UNI_PE_SWITCH, thread, NOBODY);
 }
@@ -55,17 +55,17 @@ static void a_lock(void **state)
 
 	(void)state;
 	threads();
-	run(1);
-	take(1, 10);
-	run(2);
+	run_thread(1);
+	take_lock(1, 10);
+	run_thread(2);
 	wait_for(2, 10);
-	run(1);
-	run(2); /* woken for nothing: still waits */
-	run(1);
-	give(10);
-	run(2);
-	take(2, 10);
-	give(10);
+	run_thread(1);
+	run_thread(2); /* woken for nothing: still waits */
+	run_thread(1);
+	give_back(10);
+	run_thread(2);
+	take_lock(2, 10);
+	give_back(10);
 	m = uni_promise_builder_finish(b);
 	assert_int_equal(m->holds.nr, 2);
 	assert_int_equal(m->holds.v[0].end - m->holds.v[0].begin, 6000);
@@ -97,11 +97,11 @@ static void two_locks(void **state)
 
 	(void)state;
 	threads();
-	take(1, 10);
-	take(2, 11);
+	take_lock(1, 10);
+	take_lock(2, 11);
 	wait_for(1, 11);
 	wait_for(2, 10);
-	run(1); /* for nothing */
+	run_thread(1); /* for nothing */
 	wait_for(3, 10);
 	m = uni_promise_builder_finish(b);
 	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
@@ -126,7 +126,7 @@ static void own_lock(void **state)
 
 	(void)state;
 	threads();
-	take(1, 10);
+	take_lock(1, 10);
 	wait_for(1, 10);
 	m = uni_promise_builder_finish(b);
 	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
@@ -145,11 +145,11 @@ static void no_deadlock(void **state)
 
 	(void)state;
 	threads();
-	take(1, 10);
-	take(2, 11);
+	take_lock(1, 10);
+	take_lock(2, 11);
 	wait_for(1, 11);
-	run(2);
-	give(11);
+	run_thread(2);
+	give_back(11);
 	wait_for(2, 10);
 	m = uni_promise_builder_finish(b);
 	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
@@ -171,17 +171,17 @@ static void from_before(void **state)
 
 	(void)state;
 	ev(UNI_PE_SWITCH, 1, NOBODY);
-	give(20);
+	give_back(20);
 	put((struct uni_promise_event){ .kind = UNI_PE_OPEN_NOW,
 		.thread = NOBODY,
 		.other = 21,
 		.type = UNI_PROMISE_TYPE_LOCK });
 	ev(UNI_PE_READ_LATER, 21, 2);
-	run(2);
-	give(21);
-	take(2, 21);
+	run_thread(2);
+	give_back(21);
+	take_lock(2, 21);
 	put((struct uni_promise_event){ .kind = UNI_PE_LOST, .thread = NOBODY, .other = NOBODY });
-	take(1, 21);
+	take_lock(1, 21);
 	wait_for(1, 22);
 	ev(UNI_PE_CREATE, 1, 30); /* without the lock: it has given up */
 	m = uni_promise_builder_finish(b);
@@ -230,13 +230,13 @@ static void work(unsigned i, unsigned lock, bool gives)
 	struct worker *w = &worker[i];
 
 	if (gives) {
-		give(100 + lock);
+		give_back(100 + lock);
 		note_blame(lock, now);
 		book[lock].held += now - book[lock].since;
 		book[lock].owner = 0;
 		w->has &= ~(1u << lock);
 	} else if (book[lock].owner == 0) {
-		take(i + 1, 100 + lock);
+		take_lock(i + 1, 100 + lock);
 		if (w->lock != 0)
 			book[lock].waited += now - w->since;
 		w->lock = 0;
@@ -265,14 +265,14 @@ static void books(void **state)
 		random = random * 6364136223846793005u + 1442695040888963407u;
 		i = (random >> 33) % WORKERS;
 		lock = worker[i].lock != 0 ? (unsigned)worker[i].lock - 1 : (random >> 43) % LOCKS;
-		run(i + 1);
+		run_thread(i + 1);
 		/* Locks are taken in order, so that nobody waits for ever. */
 		if (worker[i].lock == 0 && (worker[i].has >> lock) != 0)
 			work(i, 31 - (unsigned)__builtin_clz(worker[i].has), true);
 		else
 			work(i, lock, false);
 	}
-	run(1);
+	run_thread(1);
 	m = uni_promise_builder_finish(b);
 	assert_int_equal(uni_promise_locks(m, &l), 0);
 	assert_int_equal(l.rows.nr, LOCKS);
