@@ -199,9 +199,13 @@ static void ask_why_stopped(struct uni_boot *b)
 	char status[32] = "";
 	bool running;
 
-	if (uni_qmp_status(b->q->qmp, &running, status, sizeof(status)) != 0 || running ||
-		b->end != UNI_BOOT_GOES_ON || strcmp(status, "debug") == 0)
-		return;
+	/* QEMU may read a question before a sample's request to go on that was sent earlier. Before
+	 * it answers the second one, it has read that, too. */
+	for (int i = 0; i < 2; i++) {
+		if (uni_qmp_status(b->q->qmp, &running, status, sizeof(status)) != 0 || running ||
+			b->end != UNI_BOOT_GOES_ON || strcmp(status, "debug") == 0)
+			return;
+	}
 	if (strcmp(status, "internal-error") == 0) {
 		b->end = UNI_BOOT_INTERNAL;
 		b->end_ns = b->stop_ns;
@@ -215,8 +219,9 @@ static void ask_why_stopped(struct uni_boot *b)
 
 static void follow_stops(struct uni_boot *b)
 {
-	/* A QEMU that goes on stops first, for a sample that was asked for meanwhile. */
-	if (b->stopped && !b->held && !b->frozen && b->end == UNI_BOOT_GOES_ON)
+	/* A QEMU that goes on stops first, for a sample that was asked for meanwhile. Until the
+	 * stub has answered that sample, the target is not settled. */
+	if (b->stopped && !b->held && !b->frozen && !b->unsettled && b->end == UNI_BOOT_GOES_ON)
 		ask_why_stopped(b);
 	if (b->stopped || !b->held)
 		return;

@@ -260,7 +260,7 @@ struct uni_target_ops {
 	/* Is the guest still there? False once it has ended: then the run closes cleanly. */
 	bool (*alive)(struct uni_target *t);
 	/* Optional. Between holds: does no vCPU stop late for a hold that is over? Otherwise its
-	 * VMM may wait for it, and cannot answer. */
+	 * VMM may wait for it and cannot answer, or stops the guest for us after that. */
 	bool (*settled)(struct uni_target *t);
 	/*
 	 * Optional. Do all threads of its VMM wait outside of the guest now, which a guest that

@@ -237,6 +237,29 @@ static void no_room(void **state)
 }
 
 /* A step over pushf would leave its flag in the guest. */
+extern const struct uni_target_ops uni_target_gdb;
+
+/* Until a VMM that slept has answered, it may stop the guest for a sample that is long over. */
+static void settled_once_it_has_answered(void **state)
+{
+	struct fake_stub f = { 0 };
+	struct talk k;
+	int rc = -UNI_EAGAIN;
+
+	begin(&f, &k);
+	k.t->base.ops = &uni_target_gdb;
+	assert_true(uni_target_settled(&k.t->base, 0));
+	f.frozen = true;
+	assert_int_equal(uni_gdb_stub_snap(&k.t->stub, VCPUS(1), k.t->regs), -UNI_EAGAIN);
+	assert_false(uni_target_settled(&k.t->base, 0));
+	f.frozen = false;
+	while (rc == -UNI_EAGAIN)
+		rc = uni_gdb_stub_idle(&k.t->stub);
+	assert_int_equal(rc, 0);
+	assert_true(uni_target_settled(&k.t->base, 0));
+	end(&f, &k);
+}
+
 static void code_that_stores_flags(void **state)
 {
 	bool (*x86)(const uint8_t *, size_t) = uni_arch_x86_64.stores_flags;
@@ -262,6 +285,7 @@ int main(void)
 		cmocka_unit_test(a_hit_at_the_end),
 		cmocka_unit_test(paused_meanwhile),
 		cmocka_unit_test(no_room),
+		cmocka_unit_test(settled_once_it_has_answered),
 		cmocka_unit_test(code_that_stores_flags),
 	};
 

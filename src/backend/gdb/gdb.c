@@ -309,6 +309,12 @@ static bool gdb_alive(struct uni_target *base)
 	return rc == 0 || rc == -UNI_EAGAIN;
 }
 
+/* A stub that is silent has a stop of ours before it. */
+static bool gdb_settled(struct uni_target *base)
+{
+	return !((struct uni_gdb_target *)base)->stub.silent;
+}
+
 static int gdb_lost(struct uni_target *base, struct uni_err *err)
 {
 	if (!((struct uni_gdb_target *)base)->orphaned)
@@ -411,6 +417,7 @@ const struct uni_target_ops uni_target_gdb = {
 	.host_times = gdb_host_times,
 	.info = gdb_info,
 	.alive = gdb_alive,
+	.settled = gdb_settled,
 	.lost = gdb_lost,
 	.write_text = uni_gdb_write_text,
 	.write_places = 32,
