@@ -192,6 +192,41 @@ static int read_tracepoints(
 	return rc == 0 ? 0 : no_memory(err);
 }
 
+/* Is there an option that says how to record a guest (a session: file false)? Or which part of a
+ * session is wanted? A file has neither. */
+static int check_options(
+	const struct uni_syscalls_args *a, const char *path, bool file, struct uni_err *err)
+{
+	const struct {
+		const char *name;
+		bool given, of_session;
+	} known[] = {
+		{ "--duration", a->duration_given, false },
+		{ "--save", a->save != NULL, false },
+		{ "--prefix", a->prefixes.items.nr != 0, true },
+		{ "--pieces", a->pieces, false },
+		{ "--stops", a->stops, false },
+		{ "--qmp", a->qmp != NULL, false },
+		{ "--wait", a->wait != 0, false },
+		{ "--guest", a->guest != NULL, true },
+		{ "--symbols", a->symbols != NULL, true },
+		{ "--thread", a->threads.items.nr != 0, true },
+		{ "--from", a->part.from != 0, true },
+		{ "--to", a->part.to_given, true },
+		{ "--vcpu", a->part.vcpu_given, true },
+		{ "--string-limit", a->string_max_given, true },
+	};
+
+	for (size_t i = 0; i < uni_array_len(known); i++) {
+		if (known[i].given && (file || !known[i].of_session))
+			return uni_err_set(err, UNI_EUSAGE,
+				"%s is a %s: leave out %s, which is for %s", path,
+				file ? "file" : "session", known[i].name,
+				known[i].of_session ? "a session or a guest" : "a guest that runs");
+	}
+	return 0;
+}
+
 static int read_file(
 	struct input *in, const char *path, const struct uni_input *file, struct uni_err *err)
 {
@@ -231,8 +266,10 @@ static int read_path(struct input *in, const char *path, struct uni_err *err)
 
 	if (rc != 0)
 		return rc;
-	rc = file.folder != NULL ? read_session(in, file.folder, err)
-				 : read_file(in, path, &file, err);
+	rc = check_options(in->a, path, file.folder == NULL, err);
+	if (rc == 0)
+		rc = file.folder != NULL ? read_session(in, file.folder, err)
+					 : read_file(in, path, &file, err);
 	uni_input_close(&file);
 	return rc;
 }

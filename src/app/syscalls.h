@@ -17,6 +17,7 @@ struct uni_syscalls_args {
 	bool quiet, pieces;
 	bool stops; /* of a guest as it is, by breakpoints */
 	uint64_t string_max;
+	bool duration_given, string_max_given;
 	const struct uni_sysc_filter *filter;
 	/* The lines of a guest are written while it is recorded. NULL: only the log is wanted. */
 	const struct uni_sysc_print *lines;

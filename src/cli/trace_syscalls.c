@@ -57,14 +57,15 @@ static const struct uni_opt *list_trace_syscalls_options(void)
 		{ 0, "columns", UNI_OPT_U64, &o.column, "N",
 			"column at which results stand (default 40)", NULL, NULL, 'a' },
 		{ 0, "string-limit", UNI_OPT_U64, &o.a.string_max, "N",
-			"bytes of a text that are shown (default 32)", NULL, NULL, 's' },
+			"TARGET, SESSION: bytes of a text that are shown (default 32)", NULL,
+			&o.a.string_max_given, 's' },
 		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE", "write it here, not to stdout",
 			"FILE", NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "the calls as JSON", NULL, NULL },
 		{ 'd', "duration", UNI_OPT_DOUBLE, &o.a.duration, "SECONDS",
 			"TARGET: time to record; 0 records until Ctrl-C (default "
 			"10)",
-			NULL, NULL },
+			NULL, &o.a.duration_given },
 		{ 0, "image", UNI_OPT_LIST, &o.a.images, "ELF", UNI_IMAGE_RUNNING UNI_IMAGE_AGAIN,
 			"FILE", NULL },
 		{ 0, "save", UNI_OPT_STR, &o.a.save, "NAME",
@@ -159,6 +160,25 @@ static struct uni_sysc_print line_format(void)
 		.column = (unsigned)uni_min(o.column, (uint64_t)1000) };
 }
 
+/* Options for times that are not there. */
+static void note_times(const char *what, const struct uni_sysc_log *log)
+{
+	bool begins = false, durations = false;
+
+	for (size_t i = 0; i < log->all.nr && !(begins && durations); i++) {
+		begins = begins || log->all.v[i].timed;
+		durations = durations || log->all.v[i].has_duration;
+	}
+	if (log->all.nr == 0 || o.json || o.summary)
+		return;
+	if (!begins && (o.stamp != 0 || o.relative))
+		uni_note("%s does not say when its calls began (of strace, only -ttt does): -t and "
+			 "-r show nothing",
+			what);
+	if (!durations && o.duration)
+		uni_note("%s does not say how long its calls took: -T shows nothing", what);
+}
+
 static int put_log(const struct uni_sysc_log *log, enum uni_sysc_order order, bool told,
 	struct uni_sysc_print *how, struct uni_sink *out)
 {
@@ -207,6 +227,8 @@ static int read_and_put(const char *what, struct uni_sysc_log *log, enum uni_sys
 	a.out = out;
 	a.parts = strcmp(o.output, "-") == 0 && isatty(STDOUT_FILENO);
 	rc = uni_syscalls_read(what, &a, log, &told, &how.realtime_offset_ns, err);
+	if (rc == 0 && !told)
+		note_times(what, log);
 	if (rc == 0 && put_log(log, order, told, &how, out) != 0)
 		rc = uni_err_nomem(err);
 	return rc;

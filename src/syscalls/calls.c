@@ -153,7 +153,8 @@ static int begin_syscall(struct uni_sysc_reader *r, struct thread *t, const stru
 		.thread = t->name,
 		.end = UNI_SYSC_OPEN,
 		.shown = uni_sysc_result_kind(k->def),
-		.timed = true };
+		.timed = true,
+		.has_duration = true };
 	int rc;
 
 	uni_strbuf_reset(&r->args);

@@ -8,30 +8,14 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "syscalls/console.h"
 #include "syscalls/result.h"
 #include "syscalls/source.h"
 
-#define LINE_MAX_BYTES 8192
-#define PENDING_MAX    1024
-
-/* A call with an unfinished line: a thread has one at a time. */
-struct pending {
-	uint32_t thread, entry; /* entry UINT32_MAX: -e leaves it out */
-	bool fresh;		/* no line of the thread since */
-};
-
-struct console {
-	struct uni_sysc_log *log;
-	unsigned machine;
-	bool in_table; /* lines are those of a table of sums */
-	bool rows;     /* after its rule */
-	uint64_t ns;   /* of the line, since 1970; 0: unknown */
-	UNI_VEC(struct pending) pending;
-	char line[LINE_MAX_BYTES];
-};
+#define PENDING_MAX 1024
 
 /* Removes carriage returns and colours; cuts a line that is longer than any valid one. */
-static void take_line(struct console *c, const char *s, size_t len)
+static void take_line(struct uni_sysc_console *c, const char *s, size_t len)
 {
 	size_t n = 0;
 
@@ -44,6 +28,7 @@ static void take_line(struct console *c, const char *s, size_t len)
 			c->line[n++] = s[i];
 		}
 	}
+	c->blank = n != 0 && c->line[n - 1] == ' ';
 	while (n != 0 && c->line[n - 1] == ' ')
 		n--;
 	c->line[n] = '\0';
@@ -61,7 +46,7 @@ static const char *skip_name(const char *s)
  * "[label] " in front, or strace's "123 ". Nanos before its klib indents the number by four blanks
  * for each lower one, and a thread with a name has "[name] " behind it.
  */
-static const char *skip_thread(struct console *c, const char *s, uint32_t *ret)
+static const char *skip_thread(struct uni_sysc_console *c, const char *s, uint32_t *ret)
 {
 	const char *end = *s == '[' ? strchr(s, ']') : NULL, *number = s + strspn(s, " ");
 	size_t digits = strspn(number, "0123456789");
@@ -108,8 +93,7 @@ static const char *skip_stamp(const char *s, uint64_t *ns_ret)
 	return begin + len + strspn(begin + len, " ");
 }
 
-/* The call with that name; *name_ret: text of the log. False: an unknown name. */
-static bool find_call(struct console *c, const char *s, size_t len,
+bool uni_sysc_find_call(struct uni_sysc_console *c, const char *s, size_t len,
 	const struct uni_sysc_def **def_ret, uint32_t *name_ret)
 {
 	const struct uni_sysc_def *def = len != 0 ? uni_sysc_by_name(s, len) : NULL;
@@ -171,7 +155,7 @@ static char *find_result(char *s, char **close_ret)
 /* Nanos prints output arguments at the end of a call; strace prints all remaining arguments
  * there. */
 static int more_args(
-	struct console *c, struct uni_sysc_entry *e, const char *from, const char *close)
+	struct uni_sysc_console *c, struct uni_sysc_entry *e, const char *from, const char *close)
 {
 	const char *begin = uni_strtab_get(c->log->text, e->args);
 	size_t len = strlen(begin);
@@ -193,8 +177,7 @@ static int more_args(
 	return e->args == UNI_STR_NONE ? -UNI_ENOMEM : 0;
 }
 
-/* The unfinished call of this thread; NULL: there is none. */
-static struct pending *find_pending(struct console *c, uint32_t thread)
+struct uni_sysc_pending *uni_sysc_pending(struct uni_sysc_console *c, uint32_t thread)
 {
 	for (size_t i = c->pending.nr; i != 0; i--) {
 		if (c->pending.v[i - 1].thread == thread)
@@ -203,18 +186,16 @@ static struct pending *find_pending(struct console *c, uint32_t thread)
 	return NULL;
 }
 
-static void remove_pending(struct console *c, struct pending *p)
+static void remove_pending(struct uni_sysc_console *c, struct uni_sysc_pending *p)
 {
 	c->pending.nr--;
 	memmove(p, p + 1, (size_t)(c->pending.v + c->pending.nr - p) * sizeof(*p));
 }
 
-/* Gives the result to the thread's call. *e_ret: its entry; NULL: there is none, or it is left out.
- */
-static int end_pending(
-	struct console *c, uint32_t thread, const char *result, struct uni_sysc_entry **e_ret)
+int uni_sysc_end_pending(struct uni_sysc_console *c, uint32_t thread, const char *result,
+	struct uni_sysc_entry **e_ret)
 {
-	struct pending *p = find_pending(c, thread);
+	struct uni_sysc_pending *p = uni_sysc_pending(c, thread);
 	uint32_t entry;
 
 	*e_ret = NULL;
@@ -231,28 +212,43 @@ static int end_pending(
 	return (*e_ret)->result == UNI_STR_NONE ? -UNI_ENOMEM : 0;
 }
 
-static int take_resumed(struct console *c, uint32_t thread, char *s, bool *was_ret)
+/* duration: as of cut_duration(). Without it, the line's own time says when the call ended. */
+static void set_end(const struct uni_sysc_console *c, struct uni_sysc_entry *e,
+	const char *duration, uint64_t ns)
+{
+	e->has_duration = duration != NULL;
+	if (duration != NULL)
+		e->end_ns = e->begin_ns + ns;
+	else if (e->timed)
+		e->end_ns = uni_max(e->begin_ns, c->ns);
+}
+
+static int take_resumed(struct uni_sysc_console *c, uint32_t thread, char *s, bool *was_ret)
 {
 	const char *end = strstr(s, " resumed>");
 	struct uni_sysc_entry *e;
-	char *close, *result;
+	char *close, *result, *cut;
+	uint64_t ns = 0;
 	int rc;
 
 	if (strncmp(s, "<... ", 5) != 0 || end == NULL)
 		return 0;
 	*was_ret = true;
+	cut = cut_duration(s, &ns);
+	if (cut != NULL)
+		*cut = '\0';
 	result = find_result(s, &close);
-	rc = end_pending(c, thread, result, &e);
+	rc = uni_sysc_end_pending(c, thread, result, &e);
 	if (rc != 0 || e == NULL)
 		return rc;
+	set_end(c, e, cut, ns);
 	end += sizeof(" resumed>") - 1;
 	return more_args(c, e, end, close);
 }
 
-/* The thread's last one has ended without a word, as of a call of Nanos that had to wait. */
-static int add_unfinished(struct console *c, const struct uni_sysc_entry *e)
+int uni_sysc_add_unfinished(struct uni_sysc_console *c, const struct uni_sysc_entry *e)
 {
-	struct pending *last = find_pending(c, e->thread);
+	struct uni_sysc_pending *last = uni_sysc_pending(c, e->thread);
 	uint32_t entry;
 	int rc = uni_sysc_log_put(c->log, e, &entry);
 
@@ -262,28 +258,33 @@ static int add_unfinished(struct console *c, const struct uni_sysc_entry *e)
 		last = c->pending.v;
 	if (last != NULL)
 		remove_pending(c, last);
-	return uni_vec_push(&c->pending, ((struct pending){ e->thread, entry, true }))
+	return uni_vec_push(&c->pending, ((struct uni_sysc_pending){ e->thread, entry, true }))
 		       ? 0
 		       : -UNI_ENOMEM;
 }
 
 /* "name(args) = result", or the first part of one. */
-static int take_strace_call(struct console *c, uint32_t thread, char *s, bool *was_ret)
+static int take_strace_call(struct uni_sysc_console *c, uint32_t thread, char *s, bool *was_ret)
 {
 	static const char tail[] = " <unfinished ...>";
-	struct uni_sysc_entry e = { .thread = thread, .end = UNI_SYSC_OPEN, .shown = 'd' };
+	struct uni_sysc_entry e = { .begin_ns = c->ns,
+		.end_ns = c->ns,
+		.thread = thread,
+		.end = UNI_SYSC_OPEN,
+		.shown = 'd',
+		.timed = c->ns != 0 };
 	size_t name = strcspn(s, "("), len = strlen(s);
 	const struct uni_sysc_def *def;
 	char *close, *result, *cut;
 	uint64_t ns = 0;
 
-	if (s[name] != '(' || !find_call(c, s, name, &def, &e.name))
+	if (s[name] != '(' || !uni_sysc_find_call(c, s, name, &def, &e.name))
 		return 0;
 	if (len > name + sizeof(tail) - 1 && strcmp(s + len - (sizeof(tail) - 1), tail) == 0) {
 		*was_ret = true;
 		e.args = uni_sysc_clean_text(
 			c->log, s + name + 1, len - (sizeof(tail) - 1) - name - 1);
-		return add_unfinished(c, &e);
+		return uni_sysc_add_unfinished(c, &e);
 	}
 	cut = cut_duration(s, &ns);
 	if (cut != NULL)
@@ -294,120 +295,12 @@ static int take_strace_call(struct console *c, uint32_t thread, char *s, bool *w
 	*was_ret = true;
 	e.args = uni_sysc_clean_text(c->log, s + name + 1, (size_t)(close - s) - name - 1);
 	uni_sysc_parse_result(c->log, result, &e);
-	if (c->ns != 0 && cut != NULL) {
-		e.timed = true;
-		e.begin_ns = c->ns;
-		e.end_ns = c->ns + ns;
-	}
+	set_end(c, &e, cut, ns);
 	return uni_sysc_log_add(c->log, &e);
 }
 
-/* The length of the call's name there; 0: it is not there. symlinkat's line has symlink. */
-static size_t own_name(const char *s, const char *own)
-{
-	size_t len = strcspn(s, " "), own_len = strlen(own);
-
-	if (s[len] != ' ' || strncmp(s, own, len) != 0)
-		return 0;
-	return len == own_len || strcmp(own + len, "at") == 0 ? len : 0;
-}
-
-/*
- * The arguments in a line behind that of the call. It begins with a handler's name and a colon
- * (openat's is "open"), or with the call's own name: rename "/a" "/b". Directly behind the call,
- * newfstatat has: fd 1, stat 0x0. openat has: "/nothere" - not found. NULL: it is a remark.
- */
-static const char *old_args(
-	struct console *c, const char *s, const char *own, bool fresh, size_t *len_ret)
-{
-	size_t len = strcspn(s, ":");
-	const struct uni_sysc_def *def;
-	uint32_t name;
-
-	if (strncmp(s + len, ": ", 2) == 0 && find_call(c, s, len, &def, &name))
-		s += len + 2;
-	else if (own_name(s, own) != 0)
-		s += own_name(s, own) + 1;
-	else if (!fresh || (*s != '"' && strncmp(s, "fd ", 3) != 0))
-		return NULL;
-	*len_ret = *s == '"' ? (size_t)(strrchr(s, '"') - s) + 1 : strlen(s);
-	/* Not only the first of several: ""/a", flags 0". */
-	if (s[*len_ret] != '\0' && strncmp(s + *len_ret, " - ", 3) != 0)
-		*len_ret = strlen(s);
-	return s;
-}
-
-static int take_old_args(struct console *c, struct pending *p, const char *s, bool *was_ret)
-{
-	struct uni_sysc_entry *e;
-	size_t len;
-	bool fresh;
-
-	if (p == NULL || p->entry == UINT32_MAX)
-		return 0;
-	fresh = p->fresh;
-	p->fresh = false;
-	/* Behind more blanks: what came of it, as "   read count 100". */
-	if (s[-2] == ' ')
-		return 0;
-	e = &c->log->all.v[p->entry];
-	s = old_args(c, s, uni_strtab_get(c->log->text, e->name), fresh, &len);
-	if (s == NULL)
-		return 0;
-	*was_ret = true;
-	if (strcmp(uni_strtab_get(c->log->text, e->args), "...") != 0)
-		return 0;
-	e->args = uni_sysc_clean_text(c->log, s, len);
-	return e->args == UNI_STR_NONE ? -UNI_ENOMEM : 0;
-}
-
-/* "mmap", or "syscall 334" of one that Nanos has no name for. */
-static bool find_old_call(struct console *c, const char *s, struct uni_sysc_entry *e)
-{
-	const struct uni_sysc_def *def;
-	char number[40];
-
-	if (strncmp(s, "syscall ", 8) == 0) {
-		(void)snprintf(number, sizeof(number), "syscall_%.20s", s + 8);
-		s = number;
-	}
-	return find_call(c, s, strlen(s), &def, &e->name);
-}
-
-#define IS(s, text) (strncmp((s), (text), sizeof(text) - 1) == 0)
-#define NO_CALL	    "-38" /* ENOSYS */
-
-/* Nanos before its klib: "1 mmap", and "1 direct return: 0, rsp 0x7f..". */
-static int old_style(struct console *c, uint32_t thread, const char *s, bool *was_ret)
-{
-	static const char ret[] = "direct return: ", none[] = "invalid ";
-	struct uni_sysc_entry e = { .thread = thread, .end = UNI_SYSC_OPEN, .shown = 'd' };
-	struct uni_sysc_entry *done;
-	char value[32];
-
-	if (thread == 0)
-		return 0;
-	*was_ret = true;
-	if (IS(s, ret)) {
-		(void)snprintf(value, sizeof(value), "%.*s", (int)strcspn(s + sizeof(ret) - 1, ","),
-			s + sizeof(ret) - 1);
-		return end_pending(c, thread, value, &done);
-	}
-	if (IS(s, "nosyscall "))
-		return end_pending(c, thread, NO_CALL, &done);
-	if (find_old_call(c, IS(s, none) ? s + sizeof(none) - 1 : s, &e)) {
-		e.args = uni_sysc_clean_text(c->log, "...", 3);
-		if (!IS(s, none))
-			return add_unfinished(c, &e);
-		uni_sysc_parse_result(c->log, NO_CALL, &e);
-		return uni_sysc_log_add(c->log, &e);
-	}
-	*was_ret = false;
-	return take_old_args(c, find_pending(c, thread), s, was_ret);
-}
-
 /* "99.01 0.012345 12 1000 3 read": five or six words. */
-static int take_table_row(struct console *c, const char *s, bool *was_ret)
+static int take_table_row(struct uni_sysc_console *c, const char *s, bool *was_ret)
 {
 	const char *word[6] = { NULL };
 	size_t len[6] = { 0 }, nr = 0;
@@ -428,7 +321,7 @@ static int take_table_row(struct console *c, const char *s, bool *was_ret)
 	if (!uni_parse_double(seconds, &v) || v > 1e9 ||
 		!uni_sysc_parse_int(word[3], len[3], &calls) ||
 		(nr == 6 && !uni_sysc_parse_int(word[4], len[4], &errors)) ||
-		!find_call(c, word[nr - 1], len[nr - 1], &def, &sum.name))
+		!uni_sysc_find_call(c, word[nr - 1], len[nr - 1], &def, &sum.name))
 		return 0;
 	*was_ret = true;
 	sum.calls = (uint64_t)calls;
@@ -442,7 +335,7 @@ static int take_table_row(struct console *c, const char *s, bool *was_ret)
 }
 
 /* Is the line part of a table's frame? */
-static bool take_table_frame(struct console *c, const char *s)
+static bool take_table_frame(struct uni_sysc_console *c, const char *s)
 {
 	s += strspn(s, " ");
 	if (strncmp(s, "% time", 6) == 0 && strstr(s, "syscall") != NULL) {
@@ -460,22 +353,6 @@ static bool take_table_frame(struct console *c, const char *s)
 	return false;
 }
 
-/* The same of an older listing: "prompt>     2 direct return: 8", "prompt> 3 [worker] direct". */
-static char *return_behind_text(struct console *c)
-{
-	char *at = strstr(c->line, " direct return: "), *begin = at;
-
-	if (begin != NULL && begin > c->line && begin[-1] == ']') {
-		while (begin > c->line && *begin != '[')
-			begin--;
-		begin -= begin > c->line && begin[-1] == ' ';
-		at = begin;
-	}
-	while (begin != NULL && begin > c->line && begin[-1] >= '0' && begin[-1] <= '9')
-		begin--;
-	return begin != at ? begin : NULL;
-}
-
 static bool begins_call(const char *s)
 {
 	size_t len = strcspn(s, "( ");
@@ -485,18 +362,20 @@ static bool begins_call(const char *s)
 
 /* A call after text that was printed without a newline: "prompt> [2] write(1". Looks for a thread's
  * number or name in brackets, followed by a known call. NULL: there is none. */
-static char *behind_text(struct console *c)
+static char *behind_text(struct uni_sysc_console *c)
 {
-	for (char *at = c->line; (at = strchr(at + 1, '[')) != NULL;) {
+	char *at;
+
+	for (at = c->line; (at = strchr(at + 1, '[')) != NULL;) {
 		const char *end = strchr(at, ']');
 
 		if (end != NULL && end > at + 1 && end[1] == ' ' && begins_call(end + 2))
 			return at;
 	}
-	return return_behind_text(c);
+	return uni_sysc_old_behind_text(c);
 }
 
-static int one_call(struct console *c, char *s, bool *was_ret)
+static int one_call(struct uni_sysc_console *c, char *s, bool *was_ret)
 {
 	uint32_t thread;
 	int rc;
@@ -507,11 +386,11 @@ static int one_call(struct console *c, char *s, bool *was_ret)
 	if (rc == 0 && !*was_ret)
 		rc = take_strace_call(c, thread, s, was_ret);
 	if (rc == 0 && !*was_ret)
-		rc = old_style(c, thread, s, was_ret);
+		rc = uni_sysc_old_style(c, thread, s, was_ret);
 	return rc;
 }
 
-static int take_console_line(struct console *c)
+static int take_console_line(struct uni_sysc_console *c)
 {
 	bool was = take_table_frame(c, c->line);
 	char *behind;
@@ -534,7 +413,7 @@ static int take_console_line(struct console *c)
 
 int uni_sysc_from_console(const char *data, size_t size, unsigned machine, struct uni_sysc_log *log)
 {
-	struct console *c = calloc(1, sizeof(*c));
+	struct uni_sysc_console *c = calloc(1, sizeof(*c));
 	int rc = 0;
 
 	if (c == NULL)

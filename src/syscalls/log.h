@@ -18,14 +18,15 @@ enum uni_sysc_end {
 };
 
 struct uni_sysc_entry {
-	uint64_t begin_ns, end_ns; /* where the log is timed */
+	uint64_t begin_ns, end_ns; /* 0 and the duration, if that is all that is known */
 	int64_t value;		   /* OK: the result; FAILED: errno, 0: not known */
 	uint32_t name, args;	   /* texts of the log */
 	uint32_t result;	   /* text to be shown instead of the value; 0: none */
 	uint32_t thread;	   /* text: "pid 5", or a name; 0: not known */
 	uint8_t end;		   /* enum uni_sysc_end */
 	char shown;		   /* how an OK one's value is shown: kind of the table */
-	bool timed;		   /* begin_ns and end_ns say something */
+	bool timed;		   /* when it began is known */
+	bool has_duration;	   /* how long it took, too */
 };
 
 /* A row of a table of sums that the guest itself printed. */

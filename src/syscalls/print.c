@@ -16,7 +16,7 @@
 struct moment {
 	uint64_t ns;
 	uint32_t entry;
-	bool end;
+	bool end, untimed;
 };
 
 struct uni_sysc_printer {
@@ -119,7 +119,8 @@ static void end_line(struct uni_sysc_printer *p, const struct uni_sysc_entry *e)
 	uni_strbuf_init(&result);
 	put_value(p->log, e, &result);
 	uni_sink_printf(p->out, "%*s= %s", (int)pad, "", result.s);
-	if (p->opts.duration && e->timed && (e->end == UNI_SYSC_OK || e->end == UNI_SYSC_FAILED)) {
+	if (p->opts.duration && e->has_duration &&
+		(e->end == UNI_SYSC_OK || e->end == UNI_SYSC_FAILED)) {
 		uint64_t ns = e->end_ns - e->begin_ns;
 
 		uni_sink_printf(p->out, " <%llu.%06llu>", ns / UNI_NSEC_PER_SEC,
@@ -170,27 +171,32 @@ static int by_time(const void *a, const void *b)
 
 	if (x->ns != y->ns)
 		return x->ns > y->ns ? 1 : -1;
+	if (x->untimed != y->untimed)
+		return x->untimed - y->untimed;
 	if (x->entry == y->entry)
 		return x->end - y->end;
-	if (x->end != y->end)
+	if (x->end != y->end && !x->untimed)
 		return y->end - x->end;
 	return x->entry > y->entry ? 1 : -1;
 }
 
-/* Every moment of the calls to print; a log without times is in its own order. */
+/* Every moment of the calls to print. Those without times stay behind the one before them. */
 static size_t collect_moments(const struct uni_sysc_log *log, struct moment *m)
 {
+	uint64_t begin_ns, end_ns = 0;
 	size_t nr = 0;
 
 	for (size_t i = 0; i < log->all.nr; i++) {
 		const struct uni_sysc_entry *e = &log->all.v[i];
+		const bool untimed = !e->timed;
 
+		begin_ns = untimed ? end_ns : e->begin_ns;
+		end_ns = untimed ? end_ns : uni_max(e->end_ns, e->begin_ns);
 		if (!uni_sysc_filter_end(log->filter, e->end))
 			continue;
 		if (!by_ends(log))
-			m[nr++] = (struct moment){ e->timed ? e->begin_ns : i, (uint32_t)i, false };
-		m[nr++] = (struct moment){ e->timed ? uni_max(e->end_ns, e->begin_ns) : i,
-			(uint32_t)i, true };
+			m[nr++] = (struct moment){ begin_ns, (uint32_t)i, false, untimed };
+		m[nr++] = (struct moment){ end_ns, (uint32_t)i, true, untimed };
 	}
 	if (nr > 1)
 		qsort(m, nr, sizeof(*m), by_time);
@@ -282,11 +288,10 @@ static void put_entry(
 		uni_json_kv(i64, j, "result", e->value);
 	if (e->end == UNI_SYSC_FAILED)
 		uni_json_kv(str, j, "error", error);
-	if (e->timed) {
+	if (e->timed)
 		uni_json_kv(u64, j, "time_ns", e->begin_ns);
-		if (e->end != UNI_SYSC_OPEN)
-			uni_json_kv(u64, j, "duration_ns", e->end_ns - e->begin_ns);
-	}
+	if (e->has_duration && e->end != UNI_SYSC_OPEN)
+		uni_json_kv(u64, j, "duration_ns", e->end_ns - e->begin_ns);
 	uni_json_object_end(j);
 }
 

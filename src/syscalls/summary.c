@@ -55,7 +55,7 @@ static int sum_up(struct table *t, const struct uni_sysc_log *log)
 	for (size_t i = 0; i < log->all.nr; i++) {
 		const struct uni_sysc_entry *e = &log->all.v[i];
 		bool returned = e->end == UNI_SYSC_OK || e->end == UNI_SYSC_FAILED;
-		uint64_t ns = e->timed && returned ? e->end_ns - e->begin_ns : 0;
+		uint64_t ns = e->has_duration && returned ? e->end_ns - e->begin_ns : 0;
 		struct row *r;
 
 		if (!uni_sysc_filter_end(log->filter, e->end))
@@ -63,7 +63,7 @@ static int sum_up(struct table *t, const struct uni_sysc_log *log)
 		r = row_of(t, log, e->name);
 		if (r == NULL)
 			return -UNI_ENOMEM;
-		if (e->timed || !r->summed)
+		if (!r->summed)
 			add_to_row(r, 1, e->end == UNI_SYSC_FAILED, ns);
 	}
 	return 0;

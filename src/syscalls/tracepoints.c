@@ -152,7 +152,8 @@ static int add_entry_of(struct reader *r, const struct uni_ukt_record *rec,
 		.end = UNI_SYSC_OPEN,
 		.shown = uni_sysc_result_kind(def),
 		.thread = r->thread,
-		.timed = true };
+		.timed = true,
+		.has_duration = true };
 	struct uni_strbuf args;
 	int rc;
 

@@ -525,6 +525,52 @@ static void others(void **state)
 	assert_int_equal(log.all.v[3].begin_ns, 1700000000000250000);
 	assert_int_equal(log.all.v[3].end_ns - log.all.v[3].begin_ns, 125000);
 	uni_sysc_log_deinit(&log);
+	/* The duration alone: the table sums it. */
+	read_console("7 read(0,  <unfinished ...>\n"
+		     "8 close(4) = 0 <0.000020>\n"
+		     "7 <... read resumed>\"x\", 1) = 1 <0.000300>\n",
+		EM_X86_64, &log);
+	expect_print(&log, &(const struct uni_sysc_print){ .column = 24, .duration = true },
+		"[pid 7] read(0, \"x\", 1)         = 1 <0.000300>\n"
+		"[pid 8] close(4)                = 0 <0.000020>\n");
+	expect_summary(&log, UNI_SYSC_BY_TIME,
+		"% time     seconds  usecs/call     calls    errors syscall\n"
+		"------ ----------- ----------- --------- --------- ----------------\n"
+		" 93.75    0.000300         300         1           read\n"
+		"  6.25    0.000020          20         1           close\n"
+		"------ ----------- ----------- --------- --------- ----------------\n"
+		"100.00    0.000320         160         2           total\n");
+	uni_sysc_log_deinit(&log);
+	/* Calls without a time stay where they are. strace's own table is what counts. */
+	read_console("7 getppid() = 1\n"
+		     "7 1700000000.000100 read(0,  <unfinished ...>\n"
+		     "8 1700000000.000200 close(4) = 0\n"
+		     "8 getpid() = 8\n"
+		     "7 1700000000.000400 <... read resumed>\"x\", 1) = 1\n"
+		     "% time     seconds  usecs/call     calls    errors syscall\n"
+		     "------ ----------- ----------- --------- --------- ----------------\n"
+		     "100.00    0.000300         300         1           read\n"
+		     "------ ----------- ----------- --------- --------- ----------------\n"
+		     "100.00    0.000300         300         1           total\n",
+		EM_X86_64, &log);
+	expect_print(&log,
+		&(const struct uni_sysc_print){
+			.column = 24, .duration = true, .stamp = UNI_SYSC_EPOCH },
+		"[pid 7] getppid()               = 1\n"
+		"[pid 7] 1700000000.000100 read(0, \"x\", 1 <unfinished ...>\n"
+		"[pid 8] 1700000000.000200 close(4)                = 0\n"
+		"[pid 8] getpid()                = 8\n"
+		"[pid 7] 1700000000.000400 <... read resumed>)     = 1\n");
+	expect_summary(&log, UNI_SYSC_BY_NAME,
+		"% time     seconds  usecs/call     calls    errors syscall\n"
+		"------ ----------- ----------- --------- --------- ----------------\n"
+		"  0.00    0.000000           0         1           close\n"
+		"  0.00    0.000000           0         1           getpid\n"
+		"  0.00    0.000000           0         1           getppid\n"
+		"100.00    0.000300         300         1           read\n"
+		"------ ----------- ----------- --------- --------- ----------------\n"
+		"100.00    0.000300          75         4           total\n");
+	uni_sysc_log_deinit(&log);
 	read_console("syscall_94(1) = ?\nsyscall_9999(1) = -38\n", EM_AARCH64, &log);
 	expect_print(&log, &plain,
 		"exit_group(1)                           = ?\n"

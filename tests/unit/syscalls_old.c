@@ -49,7 +49,15 @@ static void old_listings(void **state)
 		     "    2    read count 100\n"
 		     "    2 direct return: 100, rsp 0x1\n"
 		     "prompt> [main] write(1, 0x1, 8) = 8\n"
-		     "1 direct return: 9, rsp 0x1\n",
+		     "1 direct return: 9, rsp 0x1\n"
+		     "    2 unlink\n"
+		     "    2 unlink \r\n"
+		     "    2 direct return: -2, rsp 0x1\n"
+		     "out    2 unlink\n"
+		     "there are 2 read\n"
+		     "of page    2 unlink /x\n"
+		     "> >        3 [worker] close\n"
+		     "    2 direct return: 0, rsp 0x1\n",
 		EM_X86_64, &log);
 	assert_int_equal(log.unknown, 1); /* it is not read's, which has ended before */
 	expect_print(&log, &plain,
@@ -67,7 +75,15 @@ static void old_listings(void **state)
 		"[pid 2] symlinkat(0x3 /a -> b)                  = 0\n"
 		"[pid 3] read(...)                               = 100\n"
 		"[pid 2] read(...)                               = 100\n"
-		"[main] write(1, 0x1, 8)                        = 8\n");
+		"[main] write(1, 0x1, 8)                        = 8\n"
+		"[pid 2] unlink()                                = -1 ENOENT (No such file or "
+		"directory)\n"
+		"[pid 2] unlink(/x)                              = 0\n"
+		"[pid 3] close(...)                              = ?\n");
+	uni_sysc_log_deinit(&log);
+	/* Only in such a listing: other texts may end so. */
+	read_console("text    2 read\n[1] close(1) = 0\n", EM_X86_64, &log);
+	assert_int_equal(log.all.nr, 1);
 	uni_sysc_log_deinit(&log);
 	/* The result is that of the thread's last call, however many wait. */
 	uni_strbuf_init(&many);
