@@ -72,11 +72,11 @@ static const char *skip_thread(struct uni_sysc_console *c, const char *s, uint32
 	return s;
 }
 
-/* strace's stamps: "12:34:56 ", "12:34:56.123456 ", "1700000000.123456 ", " 0.000012 ". Only the
- * third is an absolute time. */
+/* strace's stamps: "12:34:56 ", "12:34:56.123456 ", "1700000000.123456 ", " 0.000012 ", of which
+ * only the third is an absolute time; and " (+     0.000012) " behind one. */
 static const char *skip_stamp(const char *s, uint64_t *ns_ret)
 {
-	const char *begin = s + strspn(s, " ");
+	const char *begin = s + strspn(s, " "), *relative;
 	size_t len = strspn(begin, "0123456789:.");
 	char number[32] = "";
 	double v;
@@ -90,7 +90,9 @@ static const char *skip_stamp(const char *s, uint64_t *ns_ret)
 			return s;
 		*ns_ret = v >= 1e8 ? (uint64_t)(v * 1e6 + 0.5) * 1000 : 0;
 	}
-	return begin + len + strspn(begin + len, " ");
+	begin += len + strspn(begin + len, " ");
+	relative = strncmp(begin, "(+", 2) == 0 ? strstr(begin, ") ") : NULL;
+	return relative != NULL ? relative + 2 : begin;
 }
 
 bool uni_sysc_find_call(struct uni_sysc_console *c, const char *s, size_t len,
@@ -169,7 +171,7 @@ static int more_args(
 		len--;
 	uni_strbuf_addf(&all, "%.*s", (int)len, begin);
 	if (len != 0 && *from != ',')
-		uni_strbuf_adds(&all, begin[len - 1] == ',' ? " " : ", ");
+		uni_strbuf_adds(&all, begin[len - 1] == ',' || *from == '=' ? " " : ", ");
 	uni_strbuf_addf(&all, "%.*s", (int)(close - from), from);
 	if (uni_strbuf_failed(&all))
 		return -UNI_ENOMEM;

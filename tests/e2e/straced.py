@@ -36,35 +36,36 @@ def ok(good, what, got=""):
 
 
 def read(path, stamped):
-    """Each call: thread, name, error, when it began and how long it took in us, or None."""
+    """Each call: thread, name, arguments, error, when it began and how long it took in us, or None."""
     calls, waiting = [], {}
     for line in open(path, errors="replace"):
-        m = re.match(r"(\d+) +(?:([\d.:]+) +)?(.*)\n", line)
+        m = re.match(r"(\d+) +(?:([\d.:]+) +)?(?:\(\+ +[\d.]+\) )?(.*)\n", line)
         if not m:
             continue
         pid, stamp, text = m.groups()
         m = re.match(r"(.*) <(\d+\.\d+)>$", text)
         text, took = (m.group(1), round(float(m.group(2)) * 1e6)) if m else (text, None)
-        m = re.match(r"<\.\.\. \w+ resumed>.*\) += (.*)", text)
+        m = re.match(r"<\.\.\. \w+ resumed>(.*)\) += (.*)", text)
         if m:
             call = waiting.pop(pid)
+            call["args"] += m.group(1)
         else:
-            m = re.match(r"(\w+)\((?:.* <unfinished \.\.\.>$|.*\) += (.*))", text)
+            m = re.match(r"(\w+)\((.*) <unfinished \.\.\.>()$", text) or re.match(r"(\w+)\((.*)\) += (.*)", text)
             if not m:
                 continue
-            call = {"thread": "pid " + pid, "name": m.group(1), "error": None, "took": None,
+            call = {"thread": "pid " + pid, "name": m.group(1), "args": m.group(2), "error": None, "took": None,
                     "began": round(float(stamp) * 1e6) if stamped else None}
             calls.append(call)
             waiting[pid] = call
         call["took"] = took
         error = re.match(r"-1 (E\w+)", m.groups()[-1] or "")
         call["error"] = error.group(1) if error else None
-    return calls
+    return [dict(c, args=c["args"].rstrip()) for c in calls]
 
 
 def ours(path):
     r = subprocess.run([U, "trace", "syscalls", "--json", path], capture_output=True, text=True, check=True)
-    return [{"thread": c["thread"], "name": c["name"], "error": c.get("error"),
+    return [{"thread": c["thread"], "name": c["name"], "args": c["args"], "error": c.get("error"),
              "took": round(c["duration_ns"] / 1e3) if "duration_ns" in c else None,
              "began": round(c["time_ns"] / 1e3) if "time_ns" in c else None} for c in json.loads(r.stdout)["calls"]]
 
@@ -82,7 +83,7 @@ def table(text):
 def main():
     tmp = tempfile.mkdtemp()
     path = os.path.join(tmp, "lines")
-    for options in (["-ttt", "-T"], ["-T"], ["-ttt"], ["-tt", "-T"], ["-r"], ["-C", "-ttt", "-T"]):
+    for options in (["-ttt", "-T"], ["-T"], ["-ttt"], ["-tt", "-T"], ["-r"], ["-ttt", "-r"], ["-C", "-ttt", "-T"]):
         subprocess.run(["strace", "-f", *options, "-o", path, sys.executable, "-S", "-c", PROGRAM], check=True)
         want, got = read(path, "-ttt" in options), ours(path)
         resumed = sum(" resumed>" in line for line in open(path, errors="replace"))
