@@ -204,6 +204,8 @@ struct fixture {
 	struct uni_chain chain;
 	unsigned nr, short_chains, deep; /* samples */
 	unsigned every;			 /* one of so many is deep */
+	unsigned cut;			 /* chains that end before their root */
+	unsigned right;			 /* samples whose leaf TCG's skid does not bend */
 };
 
 static void open_fixture(struct fixture *x, unsigned most)
@@ -333,10 +335,12 @@ static void on_sample(void *ctx, const struct uni_sample *s)
 
 	x->short_chains += s->nr != depth(x) || s->stop != UNI_STOP_ROOT;
 	x->deep += depth(x) == DEEP && s->nr > 3;
+	x->cut += s->stop != UNI_STOP_ROOT;
+	x->right += (s->flags[0] & UNI_FRAME_MOVED) != 0 && s->pc[0] == PC - 1;
 	x->nr++;
 }
 
-static void run_sampler(struct fixture *x, unsigned every)
+static void run_sampler(struct fixture *x, unsigned every, const struct uni_skid *skid)
 {
 	const struct uni_sampler_cfg cfg = { .frequency = 500,
 		.duration_ns = 2 * UNI_NSEC_PER_SEC,
@@ -351,6 +355,7 @@ static void run_sampler(struct fixture *x, unsigned every)
 	open_fixture(x, 32);
 	x->f.t.arch = &uni_arch_x86_64;
 	x->every = every;
+	x->u.skid = skid;
 	assert_int_equal(uni_sampler_run(&x->f.t, &cfg, &stats, &end, NULL), 0);
 	assert_true(x->nr > 800);
 	assert_int_equal(x->f.while_running, 0);
@@ -362,15 +367,30 @@ static void each_moment_counts(void **state)
 {
 	static struct fixture x;
 
-	run_sampler(&x, 24);
+	run_sampler(&x, 24, NULL);
 	assert_int_equal(x.f.snaps, x.nr);
 	assert_int_equal(x.deep, x.nr / 24);
 	assert_in_range(x.short_chains, 0, 1);
 	close_fixture(&x);
-	run_sampler(&x, 400);
+	run_sampler(&x, 400, NULL);
 	assert_int_equal(x.f.snaps, x.nr);
 	assert_int_equal(x.deep, x.nr / 400);
 	assert_in_range(x.short_chains, 1, 2);
+	close_fixture(&x);
+}
+
+/* Stops at the first byte of a function that is called count for its caller, also where a chain is
+ * cut short. */
+static void the_leaf_of_a_short_chain(void **state)
+{
+	static struct fixture x;
+	struct uni_skid_call call = { .ret = PC, .callee = PC, .flags = UNI_SKID_ENTERS };
+	struct uni_skid_entry entry = { .svma = PC };
+	const struct uni_skid skid = { .call = &call, .nr = 1, .entry = &entry, .nr_entries = 1 };
+
+	run_sampler(&x, 400, &skid);
+	assert_in_range(x.cut, 1, 2);
+	assert_int_equal(x.right, x.nr);
 	close_fixture(&x);
 }
 
@@ -412,6 +432,7 @@ int main(void)
 		cmocka_unit_test(chains_of_the_past),
 		cmocka_unit_test(slabs_that_are_too_small),
 		cmocka_unit_test(each_moment_counts),
+		cmocka_unit_test(the_leaf_of_a_short_chain),
 		cmocka_unit_test(without_registers),
 		cmocka_unit_test(of_no_use),
 	};
