@@ -377,13 +377,28 @@ static char *behind_text(struct uni_sysc_console *c)
 	return uni_sysc_old_behind_text(c);
 }
 
+/* strace's number of the call (-n) and its address (-i): "[  60] [00007f4228648226] exit". */
+static const char *skip_marks(const char *s)
+{
+	while (*s == '[') {
+		size_t len = strcspn(s, "]"), address = strspn(s + 1, "0123456789abcdef?");
+		size_t blanks = strspn(s + 1, " "), digits = strspn(s + 1 + blanks, "0123456789");
+		bool number = blanks != 0 && digits != 0 && 1 + blanks + digits == len;
+
+		if ((!number && (address != 16 || len != 17)) || strncmp(s + len, "] ", 2) != 0)
+			return s;
+		s += len + 2;
+	}
+	return s;
+}
+
 static int one_call(struct uni_sysc_console *c, char *s, bool *was_ret)
 {
 	uint32_t thread;
 	int rc;
 
-	s = (char *)(uintptr_t)skip_thread(c, s, &thread);
-	s = (char *)(uintptr_t)skip_stamp(s, &c->ns);
+	s = (char *)(uintptr_t)skip_thread(c, skip_marks(s), &thread);
+	s = (char *)(uintptr_t)skip_marks(skip_stamp(s, &c->ns));
 	rc = take_resumed(c, thread, s, was_ret);
 	if (rc == 0 && !*was_ret)
 		rc = take_strace_call(c, thread, s, was_ret);

@@ -39,7 +39,7 @@ def read(path, stamped):
     """Each call: thread, name, arguments, error, when it began and how long it took in us, or None."""
     calls, waiting = [], {}
     for line in open(path, errors="replace"):
-        m = re.match(r"(\d+) +(?:([\d.:]+) +)?(?:\(\+ +[\d.]+\) )?(.*)\n", line)
+        m = re.match(r"(\d+) +(?:([\d.:]+) +)?(?:\(\+ +[\d.]+\) )?(?:\[ *\d+\] )?(?:\[[0-9a-f?]{16}\] )?(.*)\n", line)
         if not m:
             continue
         pid, stamp, text = m.groups()
@@ -83,7 +83,7 @@ def table(text):
 def main():
     tmp = tempfile.mkdtemp()
     path = os.path.join(tmp, "lines")
-    for options in (["-ttt", "-T"], ["-T"], ["-ttt"], ["-tt", "-T"], ["-r"], ["-ttt", "-r"], ["-C", "-ttt", "-T"]):
+    for options in (["-ttt", "-T"], ["-T"], ["-ttt"], ["-tt", "-T"], ["-r"], ["-ttt", "-r"], ["-n"], ["-i", "-r"], ["-n", "-i", "-T"], ["-C", "-ttt", "-T"]):
         subprocess.run(["strace", "-f", *options, "-o", path, sys.executable, "-S", "-c", PROGRAM], check=True)
         want, got = read(path, "-ttt" in options), ours(path)
         resumed = sum(" resumed>" in line for line in open(path, errors="replace"))

@@ -81,6 +81,13 @@ static void old_listings(void **state)
 		"[pid 2] unlink(/x)                              = 0\n"
 		"[pid 3] close(...)                              = ?\n");
 	uni_sysc_log_deinit(&log);
+	/* strace's number and address of a call are no thread. */
+	read_console(
+		"[   7] [00007f42286bb26f] close(1) = 0\n[ 231] [????????????????] exit(0) = ?\n",
+		EM_X86_64, &log);
+	assert_int_equal(log.all.nr, 2);
+	assert_true(log.all.v[0].thread == 0 && log.all.v[1].thread == 0);
+	uni_sysc_log_deinit(&log);
 	/* Only in such a listing: other texts may end so. */
 	read_console("text    2 read\n[1] close(1) = 0\n", EM_X86_64, &log);
 	assert_int_equal(log.all.nr, 1);
