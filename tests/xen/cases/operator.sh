@@ -25,10 +25,11 @@ in_between() {
 	pid=$!
 	wait_for 30 has_samples 0 || return
 	xl pause $name
-	sleep 1
+	wait_for 30 grep -q 'somebody has stopped domain' "$T/said"
 	is_paused || { echo 'somebody resumed it'; return 1; }
 	before=$(wc -c <"$samples")
 	xl unpause $name
+	wait_for 30 grep -q 'the guest goes on, after' "$T/said"
 	wait_for 30 has_samples "$before"
 	kill -INT $pid
 	wait $pid

@@ -27,7 +27,12 @@ one_ends() {
 	wait $pid
 	status=$?
 	cat "$T/said"
-	[ $status -eq 0 ] && grep -q 'was destroyed' "$T/said" && uniscope report "$out/t" | grep -q burn_a
+	uniscope report "$out/t" >"$T/report"
+	[ $status -eq 0 ] && grep -q 'was destroyed' "$T/said" && grep -q burn_a "$T/report" || {
+		echo "status $status"
+		cat "$T/report"
+		return 1
+	}
 }
 sampled() { [ -e "$out/t/guest-1/metadata" ] && sleep 1; }
 top() { # OPTION-AND-TARGET...: without a screen, it writes what it would show
