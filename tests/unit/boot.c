@@ -26,7 +26,7 @@ static const char halted[] = "{\"return\": \"RAX=0\\r\\nRIP=1000 RFL=00000002 [-
 
 #define STATUS(word, runs)                                                                       \
 	"{\"return\": {\"status\": \"" word "\", \"singlestep\": false, \"running\": " runs "}}" \
-											    "\r\n"
+	"\r\n"
 #define DONE "{\"return\": {}}\r\n"
 #define STOP "{\"event\": \"STOP\"}\r\n"
 
