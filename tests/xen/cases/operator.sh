@@ -21,6 +21,7 @@ samples=$out/t.uniscope/guest-0/samples-vcpu0
 has_samples() { [ -e "$samples" ] && [ "$(wc -c <"$samples")" -gt "$1" ]; } # BYTES
 # In the middle of a recording: it waits, and goes on when the domain does.
 in_between() {
+	rm -f "$T/said"
 	uniscope record "xen:dom=$name" -F 50 -d 0 -o "$out/t.uniscope" >"$T/said" 2>&1 &
 	pid=$!
 	wait_for 30 has_samples 0 || return
