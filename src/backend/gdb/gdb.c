@@ -309,10 +309,14 @@ static bool gdb_alive(struct uni_target *base)
 	return rc == 0 || rc == -UNI_EAGAIN;
 }
 
-/* A stub that is silent has a stop of ours before it. */
+/* A stub that has not answered yet may still stop the guest, for a sample that is long over. */
 static bool gdb_settled(struct uni_target *base)
 {
-	return !((struct uni_gdb_target *)base)->stub.silent;
+	const struct uni_gdb_stub *s = &((struct uni_gdb_target *)base)->stub;
+
+	if (s->silent)
+		(void)gdb_alive(base); /* it may have answered meanwhile */
+	return !s->silent || s->state == UNI_GDB_LOST;
 }
 
 static int gdb_lost(struct uni_target *base, struct uni_err *err)
