@@ -69,7 +69,7 @@ int uni_guest_load_image(
 		if (is_closed_to_us(g->info.pid))
 			return uni_err_set(err, UNI_EPERM,
 				"%s: the image of process %d cannot be read: permission denied%s "
-				"give the ELF with -e IMAGE",
+				"give the ELF with --image ELF",
 				g->spec.text, g->info.pid,
 				geteuid() == 0 ? " to root, too, as in a container without "
 						 "CAP_SYS_PTRACE:"
@@ -77,7 +77,7 @@ int uni_guest_load_image(
 		if (g->info.absent)
 			return uni_err_set(err, UNI_ENOENT, "%s: %s", g->spec.text, g->info.note);
 		return uni_err_set(err, UNI_EUSAGE,
-			"%s does not tell which image it runs%s%s%s: give the ELF with -e IMAGE",
+			"%s does not tell which image it runs%s%s%s: give the ELF with --image ELF",
 			g->spec.text, blind ? " (" : "", blind ? g->info.note : "",
 			blind ? ")" : "");
 	}

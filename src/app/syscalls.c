@@ -14,6 +14,7 @@
 #include "app/scratch.h"
 #include "app/symbols.h"
 #include "app/syscalls_live.h"
+#include "app/syscalls_options.h"
 #include "app/syscalls_stops.h"
 #include "app/term.h"
 #include "app/trace_open.h"
@@ -192,41 +193,6 @@ static int read_tracepoints(
 	return rc == 0 ? 0 : no_memory(err);
 }
 
-/* Is there an option that says how to record a guest (a session: file false)? Or which part of a
- * session is wanted? A file has neither. */
-static int check_options(
-	const struct uni_syscalls_args *a, const char *path, bool file, struct uni_err *err)
-{
-	const struct {
-		const char *name;
-		bool given, of_session;
-	} known[] = {
-		{ "--duration", a->duration_given, false },
-		{ "--save", a->save != NULL, false },
-		{ "--prefix", a->prefixes.items.nr != 0, true },
-		{ "--pieces", a->pieces, false },
-		{ "--stops", a->stops, false },
-		{ "--qmp", a->qmp != NULL, false },
-		{ "--wait", a->wait != 0, false },
-		{ "--guest", a->guest != NULL, true },
-		{ "--symbols", a->symbols != NULL, true },
-		{ "--thread", a->threads.items.nr != 0, true },
-		{ "--from", a->part.from != 0, true },
-		{ "--to", a->part.to_given, true },
-		{ "--vcpu", a->part.vcpu_given, true },
-		{ "--string-limit", a->string_max_given, true },
-	};
-
-	for (size_t i = 0; i < uni_array_len(known); i++) {
-		if (known[i].given && (file || !known[i].of_session))
-			return uni_err_set(err, UNI_EUSAGE,
-				"%s is a %s: leave out %s, which is for %s", path,
-				file ? "file" : "session", known[i].name,
-				known[i].of_session ? "a session or a guest" : "a guest that runs");
-	}
-	return 0;
-}
-
 static int read_file(
 	struct input *in, const char *path, const struct uni_input *file, struct uni_err *err)
 {
@@ -247,12 +213,18 @@ static int read_file(
 	machine = machine_of(in, err);
 	if (machine == 0)
 		return -UNI_EUSAGE;
+	if (in->a->images.items.nr != 0 || in->a->debug_dirs.items.nr != 0)
+		return uni_err_set(err, UNI_EUSAGE,
+			"%s is text, which names its calls itself: leave out --image and "
+			"--debug-dir",
+			path);
 	if (uni_sysc_from_console(file->data, file->size, machine, in->log) != 0)
 		return no_memory(err);
 	if (in->log->all.nr == 0 && in->log->sums.nr == 0 && in->log->other_lines != 0)
 		uni_note("%s: none of its %" PRIu64 " lines is a system call%s", path,
 			in->log->other_lines,
-			in->a->filter->chosen || in->a->filter->ends != 0 ? " that passes -e" : "");
+			in->a->filter->chosen || in->a->filter->ends != 0 ? " that passes --expr"
+									  : "");
 	return 0;
 }
 
@@ -266,7 +238,8 @@ static int read_path(struct input *in, const char *path, struct uni_err *err)
 
 	if (rc != 0)
 		return rc;
-	rc = check_options(in->a, path, file.folder == NULL, err);
+	rc = uni_syscalls_check(
+		in->a, path, file.folder == NULL ? UNI_SYSCALLS_FILE : UNI_SYSCALLS_SESSION, err);
 	if (rc == 0)
 		rc = file.folder != NULL ? read_session(in, file.folder, err)
 					 : read_file(in, path, &file, err);
@@ -352,7 +325,7 @@ static int choose_answers(struct input *in, const struct uni_image *img, struct 
 	if (ret->items.nr != 0)
 		return 0;
 	return uni_err_set(err, UNI_ENOENT,
-		answers != 0 ? "no function of the image answers a system call that passes -e"
+		answers != 0 ? "no function of the image answers a system call that passes --expr"
 			     : "no function of the image answers a system call: --prefix says how "
 			       "they are named");
 }
@@ -571,6 +544,8 @@ int uni_syscalls_read(const char *what, const struct uni_syscalls_args *args,
 	}
 	if (strcmp(what, "-") == 0 || stat(what, &st) == 0)
 		rc = read_path(&in, what, err);
+	else if (uni_syscalls_check(args, what, UNI_SYSCALLS_GUEST, err) != 0)
+		rc = -UNI_EUSAGE;
 	else if (args->stops)
 		rc = uni_syscalls_by_stops(what, args, log, &in.realtime_offset_ns, err);
 	else

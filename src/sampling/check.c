@@ -348,9 +348,8 @@ static int tally_verdict(const struct tally *t, struct uni_err *err)
 	if (!ENOUGH(t->same, t->readable) && t->d->id != UNI_ID_SAME)
 		return uni_err_set(err, UNI_EMISMATCH,
 			"%s: not the image that the guest runs: %u of %u pages of code differ, the "
-			"first at 0x%" PRIx64
-			". Give the file that was booted, of the same build (-e "
-			"IMAGE)",
+			"first at 0x%" PRIx64 ". Give the file that was booted, of the same build "
+			"(--image ELF)",
 			uni_image_path(img), t->readable - t->same, t->readable, t->first_bad);
 	return 0;
 }

@@ -294,7 +294,7 @@ int uni_tmem_find_head(struct uni_tmem *m, uint64_t *ret, struct uni_err *err)
 	if (m->is_virtual)
 		return uni_err_set(err, UNI_ENOTSUP,
 			"the trace ring's head cannot be looked for in this target's memory: give "
-			"the guest's image with symbols (-e IMAGE)");
+			"the guest's image with symbols (--image ELF)");
 	uni_as_begin(m->as, &m->root);
 	while (uni_as_next(m->as, uni_gva_of(next), &map) == 0 && uni_now_ns() < s.until_ns) {
 		if (search_mapping(&s, &map, ret))

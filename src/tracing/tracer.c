@@ -154,7 +154,7 @@ static int describe_guest(struct uni_tracer *t, const struct uni_trace_choice *c
 
 	if (t->args.image == NULL)
 		return uni_err_set(err, UNI_EUSAGE,
-			"the guest's image is needed to know what can be traced: -e IMAGE");
+			"the guest's image is needed to know what can be traced: --image ELF");
 	if (t->sites == NULL)
 		rc = find_sites(t, choice, err);
 	if (rc == 0 && choice != NULL && t->debug == NULL)

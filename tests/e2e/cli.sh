@@ -204,7 +204,7 @@ assert ways[\"kvm-bpf\"][\"ok\"] == all(c[\"ok\"] for c in bpf.values())'"
 check "kvm: of a process that is no VMM says so" sh -c "'$U' record kvm:pid=\$\$ -d 1 -o '$T/no' 2>&1 |
 	grep 'is no VMM: it holds no KVM VM'"
 check "gdb: without a socket names it, not the image" sh -c "'$U' record 'gdb:unix=$T/absent' -d 1 \
-	-o '$T/no' 2>&1 | grep 'there is no unix socket $T/absent' | grep -v -e '-e IMAGE'"
+	-o '$T/no' 2>&1 | grep 'there is no unix socket $T/absent' | grep -v -e '--image'"
 python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$T/dead"
 for key in qmp unix; do
 	check "gdb:$key= of a socket that its VMM has left says so" sh -c "'$U' record 'gdb:$key=$T/dead' -d 1 -o '$T/no' 2>&1 |

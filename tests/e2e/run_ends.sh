@@ -413,7 +413,7 @@ no_image() {
 	guest=$!
 	wait_for 60 test -e g || return 1
 	"$U" record -d 1 -o no.uniscope none$$ >"$T/out" 2>&1
-	refused $? "$T/out" 2 'does not tell which image it runs: give the ELF with -e IMAGE'
+	refused $? "$T/out" 2 'does not tell which image it runs: give the ELF with --image ELF'
 	status=$?
 	end_guest
 	return $status

@@ -96,7 +96,8 @@ static int by_process(struct uni_gdb_target *t, const struct uni_attach_opts *op
 		ram.gpa2hva_ctx = q;
 	} else if (opts->nr_text == 0) {
 		return uni_err_set(err, UNI_ENOENT,
-			"its RAM can only be found with the guest's image (-e IMAGE) or qmp=PATH");
+			"its RAM can only be found with the guest's image (--image ELF) or "
+			"qmp=PATH");
 	}
 	rc = uni_vmm_ram_attach(t->info.pid, &ram, &t->gmem, &info, err);
 	uni_qmp_close(q);
