@@ -136,8 +136,7 @@ static char *cut_duration(char *s, uint64_t *ns_ret)
 	return at - 1;
 }
 
-/* ")   = RESULT" from the right; NULL: there is none. */
-static char *find_result(char *s, char **close_ret)
+char *uni_sysc_find_result(char *s, char **close_ret)
 {
 	for (char *at = s + strlen(s); at-- > s;) {
 		char *b = at;
@@ -239,7 +238,7 @@ static int take_resumed(struct uni_sysc_console *c, uint32_t thread, char *s, bo
 	cut = cut_duration(s, &ns);
 	if (cut != NULL)
 		*cut = '\0';
-	result = find_result(s, &close);
+	result = uni_sysc_find_result(s, &close);
 	rc = uni_sysc_end_pending(c, thread, result, &e);
 	if (rc != 0 || e == NULL)
 		return rc;
@@ -291,10 +290,11 @@ static int take_strace_call(struct uni_sysc_console *c, uint32_t thread, char *s
 	cut = cut_duration(s, &ns);
 	if (cut != NULL)
 		*cut = '\0';
-	result = find_result(s + name, &close);
+	result = uni_sysc_find_result(s + name, &close);
 	if (result == NULL)
 		return 0;
 	*was_ret = true;
+	c->bare = c->bare || (thread == 0 && c->ns == 0);
 	e.args = uni_sysc_clean_text(c->log, s + name + 1, (size_t)(close - s) - name - 1);
 	uni_sysc_parse_result(c->log, result, &e);
 	set_end(c, &e, cut, ns);
@@ -371,10 +371,13 @@ static char *behind_text(struct uni_sysc_console *c)
 	for (at = c->line; (at = strchr(at + 1, '[')) != NULL;) {
 		const char *end = strchr(at, ']');
 
-		if (end != NULL && end > at + 1 && end[1] == ' ' && begins_call(end + 2))
+		if (end == NULL)
+			break;
+		if (end > at + 1 && end[1] == ' ' && begins_call(end + 2))
 			return at;
 	}
-	return uni_sysc_old_behind_text(c);
+	at = uni_sysc_unikraft_behind_text(c);
+	return at != NULL ? at : uni_sysc_old_behind_text(c);
 }
 
 /* strace's number of the call (-n) and its address (-i): "[  60] [00007f4228648226] exit". */
@@ -402,6 +405,8 @@ static int one_call(struct uni_sysc_console *c, char *s, bool *was_ret)
 	rc = take_resumed(c, thread, s, was_ret);
 	if (rc == 0 && !*was_ret)
 		rc = take_strace_call(c, thread, s, was_ret);
+	if (rc == 0 && !*was_ret && thread == 0)
+		rc = uni_sysc_unikraft_line(c, s, was_ret);
 	if (rc == 0 && !*was_ret)
 		rc = uni_sysc_old_style(c, thread, s, was_ret);
 	return rc;

@@ -18,6 +18,7 @@ struct uni_sysc_console {
 	struct uni_sysc_log *log;
 	unsigned machine;
 	bool old;      /* lines of Nanos before its klib were there */
+	bool bare;     /* lines that begin with a call, as Unikraft's do, were there */
 	bool blank;    /* the line had blanks at its end */
 	bool in_table; /* lines are those of a table of sums */
 	bool rows;     /* after its rule */
@@ -38,6 +39,15 @@ int uni_sysc_add_unfinished(struct uni_sysc_console *c, const struct uni_sysc_en
  */
 int uni_sysc_end_pending(struct uni_sysc_console *c, uint32_t thread, const char *result,
 	struct uni_sysc_entry **e_ret);
+
+/* ")   = RESULT" from the right; NULL: there is none. */
+char *uni_sysc_find_result(char *s, char **close_ret);
+
+/* unikraft.c: takes a call without a name, and a line that was cut. */
+int uni_sysc_unikraft_line(struct uni_sysc_console *c, const char *s, bool *was_ret);
+/* The beginning of Unikraft's line behind text that was printed without a newline; NULL: there is
+ * none. */
+char *uni_sysc_unikraft_behind_text(struct uni_sysc_console *c);
 
 /* oldnanos.c: takes a line "1 mmap", "1 mmap: addr ..", "1 direct return: 0, rsp 0x7f..". */
 int uni_sysc_old_style(struct uni_sysc_console *c, uint32_t thread, const char *s, bool *was_ret);

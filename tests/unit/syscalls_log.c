@@ -452,28 +452,6 @@ static void nanos_summary(void **state)
 	(void)state;
 }
 
-static void unikraft(void **state)
-{
-	struct uni_sysc_log log;
-
-	read_console("open(\"/f0\", O_RDONLY|O_CREAT) = fd:3\r\n"
-		     "\x1b[0m\x1b[34mopen\x1b[0m(\"/nope\", O_RDONLY) = \x1b[31mNo such file or "
-		     "directory (-2)\x1b[0m\r\n"
-		     "close(fd:3) = OK\r\n"
-		     "brk(NULL) = va:0x2000\r\n"
-		     "getcwd(0x3, 0x1000, ...) = 0xb\r\n",
-		EM_X86_64, &log);
-	expect_print(&log, &plain,
-		"open(\"/f0\", O_RDONLY|O_CREAT)           = 3\n"
-		"open(\"/nope\", O_RDONLY)                 = -1 ENOENT (No such file or "
-		"directory)\n"
-		"close(fd:3)                             = 0\n"
-		"brk(NULL)                               = 0x2000\n"
-		"getcwd(0x3, 0x1000, ...)                = 0xb\n");
-	uni_sysc_log_deinit(&log);
-	(void)state;
-}
-
 /* strace's own, and Nanos before its klib. */
 static void others(void **state)
 {
@@ -592,7 +570,6 @@ int main(void)
 		cmocka_unit_test(nanos),
 		cmocka_unit_test(nanos_pieces),
 		cmocka_unit_test(nanos_summary),
-		cmocka_unit_test(unikraft),
 		cmocka_unit_test(others),
 	};
 
