@@ -58,28 +58,33 @@ struct texts {
 	bool looked; /* for the image */
 };
 
+struct uni_image *uni_syscalls_image(const struct uni_syscalls_args *a,
+	const struct uni_record_meta *meta, const char *otherwise)
+{
+	const struct uni_image_search search = uni_search_of(&a->debug_dirs);
+	const char *given = uni_images_first(&a->images);
+	const char *path = given != NULL ? given : meta->image_path;
+	struct uni_image *image = NULL;
+	struct uni_err err = { 0 };
+
+	if (path[0] == '\0' || uni_symbols_kind_of(path) != UNI_SYMBOLS_ELF)
+		return NULL;
+	if (uni_image_load_from(path, &search, &image, &err) != 0) {
+		uni_note("%s: %s", err.msg, otherwise);
+		return NULL;
+	}
+	if (strcmp(uni_image_id(image), meta->image_id) == 0)
+		return image;
+	uni_note("%s is another build now than when it was traced: %s", path, otherwise);
+	uni_image_destroy(image);
+	return NULL;
+}
+
 /* Once, and only if a call has a text to show. */
 static void find_image(struct texts *t)
 {
-	const struct uni_syscalls_args *a = t->in->a;
-	const struct uni_image_search search = uni_search_of(&a->debug_dirs);
-	const struct uni_record_meta *meta = t->meta;
-	const char *given = uni_images_first(&a->images);
-	const char *path = given != NULL ? given : meta->image_path;
-	struct uni_err err = { 0 };
-
 	t->looked = true;
-	if (path[0] == '\0' || uni_symbols_kind_of(path) != UNI_SYMBOLS_ELF)
-		return;
-	if (uni_image_load_from(path, &search, &t->image, &err) != 0) {
-		uni_note("%s: texts are shown as addresses", err.msg);
-	} else if (strcmp(uni_image_id(t->image), meta->image_id) != 0) {
-		uni_note("%s is another build now than when it was traced: texts are shown as "
-			 "addresses",
-			path);
-		uni_image_destroy(t->image);
-		t->image = NULL;
-	}
+	t->image = uni_syscalls_image(t->in->a, t->meta, "texts are shown as addresses");
 }
 
 static size_t read_text(void *ctx, uint64_t va, void *buf, size_t cap)
@@ -504,12 +509,12 @@ static int trace_guest(
 	if (strcmp(err->msg, why.msg) == 0)
 		return rc;
 	why = *err;
+	*err = (struct uni_err){ 0 };
 	return uni_err_set(err, UNI_ENOENT,
 		"%.300s. As it is, a guest shows its system calls if Nanos prints them "
 		"(debugsyscalls in its manifest) or Unikraft keeps them (tracepoints). "
 		"--stops stops Nanos at each call, by a gdb stub. `uniscope run --exact` counts "
-		"the "
-		"functions that answer them, under QEMU's TCG",
+		"the functions that answer them, under QEMU's TCG",
 		why.msg);
 }
 

@@ -6,6 +6,8 @@
 
 #include "app/options.h"
 #include "app/part.h"
+#include "obj/image.h"
+#include "recording/recording.h"
 #include "syscalls/source.h"
 
 struct uni_syscalls_args {
@@ -31,5 +33,10 @@ struct uni_syscalls_args {
 int uni_syscalls_read(const char *what, const struct uni_syscalls_args *args,
 	struct uni_sysc_log *log, bool *told_ret, uint64_t *realtime_offset_ns_ret,
 	struct uni_err *err);
+
+/* The image that was traced, to read its code or texts; the caller's to destroy. NULL: it cannot be
+ * read, and a note says so with what happens otherwise. */
+struct uni_image *uni_syscalls_image(const struct uni_syscalls_args *args,
+	const struct uni_record_meta *meta, const char *otherwise);
 
 #endif

@@ -6,13 +6,20 @@
 #include <string.h>
 
 #include "app/source.h"
+#include "app/term.h"
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "recording/exact.h"
 
 struct answer {
 	const char *call, *function; /* borrowed */
+	const struct uni_exact_function *code;
 	struct uni_exact_total total;
+};
+
+struct answers {
+	UNI_VEC(struct answer) all;
 };
 
 /* Functions with names; the strings are the symbols'. */
@@ -59,20 +66,12 @@ static int more_calls_first(const void *a, const void *b)
 	return strcmp(x->function, y->function);
 }
 
-static int put_answers(const struct counted *c, const struct uni_syscalls_args *args,
-	struct uni_sink *out, struct uni_err *err)
+static int find_answers(
+	const struct counted *c, const struct uni_sysc_prefixes *prefixes, struct answers *ret)
 {
-	struct uni_sysc_prefixes prefixes = uni_sysc_prefixes;
 	const bool unikraft = has_unikraft(c);
-	UNI_VEC(struct answer) list = { 0 };
-	int rc = 0;
 
-	if (args->prefixes.items.nr != 0) {
-		prefixes.nr = args->prefixes.items.nr;
-		prefixes.others = false;
-		memcpy(prefixes.v, args->prefixes.items.v, prefixes.nr * sizeof(prefixes.v[0]));
-	}
-	for (uint32_t i = 0; rc == 0 && i < c->nr; i++) {
+	for (uint32_t i = 0; i < c->nr; i++) {
 		const char *name = name_of(c, i);
 		const struct uni_sysc_def *def;
 		bool other = false;
@@ -81,27 +80,129 @@ static int put_answers(const struct counted *c, const struct uni_syscalls_args *
 		if (name == NULL || c->total[i].calls == 0 ||
 			uni_exact_is_program(c->function[i].start))
 			continue;
-		def = uni_sysc_of_function(&prefixes, name, &other);
+		def = uni_sysc_of_function(prefixes, name, &other);
 		/* Unikraft's file systems have functions of that name, too. */
-		if (def == NULL || (other && unikraft && strncmp(name, "sys_", 4) == 0) ||
-			!uni_sysc_filter_name(args->filter, def->name))
+		if (def == NULL || (other && unikraft && strncmp(name, "sys_", 4) == 0))
 			continue;
-		if (!uni_vec_push(&list, ((struct answer){ def->name, name, c->total[i] })))
-			rc = uni_err_nomem(err);
+		if (!uni_vec_push(&ret->all,
+			    ((struct answer){ def->name, name, &c->function[i], c->total[i] })))
+			return -UNI_ENOMEM;
 	}
-	if (rc == 0 && list.nr == 0)
-		rc = uni_err_set(err, UNI_ENOENT,
+	return 0;
+}
+
+static struct answer *answer_at(const struct answers *list, uint64_t pc)
+{
+	for (size_t i = 0; i < list->all.nr; i++) {
+		if (pc >= list->all.v[i].code->start && pc < list->all.v[i].code->end)
+			return &list->all.v[i];
+	}
+	return NULL;
+}
+
+/*
+ * A call that one of these functions makes of another is no system call: newfstatat's jumps to
+ * fstat's, and writev's calls write's. Branches by a pointer are not seen.
+ */
+static int take_inner(const struct answers *list, const struct uni_exact *e,
+	const struct uni_image *img, uint64_t bias)
+{
+	const struct uni_arch *arch = uni_image_arch(img);
+	_cleanup_free_ struct uni_exact_insn *insn = NULL;
+	size_t nr = 0;
+
+	if (arch == NULL || arch->branch == NULL)
+		return 0;
+	if (uni_exact_count_insns(e, &insn, &nr) != 0)
+		return -UNI_ENOMEM;
+	for (size_t i = 0; i < nr; i++) {
+		uint8_t code[16];
+		uint64_t svma = insn[i].addr - bias, to = 0;
+		struct answer *inner;
+		enum uni_branch b;
+
+		if (answer_at(list, insn[i].addr) == NULL || insn[i].length > sizeof(code) ||
+			!uni_image_bytes(img, svma, code, insn[i].length))
+			continue;
+		b = arch->branch(code, insn[i].length, svma, &to);
+		inner = b == UNI_BRANCH_CALL || b == UNI_BRANCH_GOTO ? answer_at(list, to + bias)
+								     : NULL;
+		if (inner != NULL && inner->code->start == to + bias)
+			inner->total.calls -= uni_min(insn[i].count, inner->total.calls);
+	}
+	return 0;
+}
+
+/* Nanos answers all calls in one function. Some have a number that none of its functions answers.
+ */
+static void note_unanswered(const struct counted *c, const struct answers *list)
+{
+	uint64_t answered = 0;
+
+	for (size_t i = 0; i < list->all.nr; i++)
+		answered += list->all.v[i].total.calls;
+	for (uint32_t i = 0; i < c->nr; i++) {
+		const char *name = name_of(c, i);
+
+		if (name != NULL && strcmp(name, "syscall_handler") == 0 &&
+			c->total[i].calls > answered)
+			uni_note("%" PRIu64 " of %" PRIu64
+				 " system calls are not shown: no function that they reached has "
+				 "such a call's name",
+				c->total[i].calls - answered, c->total[i].calls);
+	}
+}
+
+static int put_answers(const struct answers *list, const struct uni_syscalls_args *args,
+	struct uni_sink *out, struct uni_err *err)
+{
+	size_t nr = 0;
+
+	if (list->all.nr != 0)
+		qsort(list->all.v, list->all.nr, sizeof(list->all.v[0]), more_calls_first);
+	for (size_t i = 0; i < list->all.nr; i++) {
+		const struct answer *a = &list->all.v[i];
+
+		if (a->total.calls == 0 || !uni_sysc_filter_name(args->filter, a->call))
+			continue;
+		if (nr++ == 0)
+			uni_sink_puts(
+				out, "     CALLS   INSTRUCTIONS  SYSTEM CALL          FUNCTION\n");
+		uni_sink_printf(out, "%10" PRIu64 " %14" PRIu64 "  %-20s %s\n", a->total.calls,
+			a->total.insns, a->call, a->function);
+	}
+	if (nr == 0)
+		return uni_err_set(err, UNI_ENOENT,
 			"no function that answers a system call was called: --prefix says how "
 			"they are named");
-	if (list.nr != 0)
-		qsort(list.v, list.nr, sizeof(list.v[0]), more_calls_first);
-	if (rc == 0)
-		uni_sink_puts(out, "     CALLS   INSTRUCTIONS  SYSTEM CALL          FUNCTION\n");
-	for (size_t i = 0; rc == 0 && i < list.nr; i++)
-		uni_sink_printf(out, "%10" PRIu64 " %14" PRIu64 "  %-20s %s\n",
-			list.v[i].total.calls, list.v[i].total.insns, list.v[i].call,
-			list.v[i].function);
-	uni_vec_free(&list);
+	return 0;
+}
+
+static int count_answers(const struct counted *c, const struct uni_exact *e,
+	const struct uni_record_meta *meta, const struct uni_syscalls_args *args,
+	struct uni_sink *out, struct uni_err *err)
+{
+	struct uni_sysc_prefixes prefixes = uni_sysc_prefixes;
+	struct answers list = { 0 };
+	struct uni_image *img;
+	int rc;
+
+	if (args->prefixes.items.nr != 0) {
+		prefixes.nr = args->prefixes.items.nr;
+		prefixes.others = false;
+		memcpy(prefixes.v, args->prefixes.items.v, prefixes.nr * sizeof(prefixes.v[0]));
+	}
+	rc = find_answers(c, &prefixes, &list);
+	img = rc == 0 && list.all.nr != 0
+		      ? uni_syscalls_image(args, meta, "calls of one by another count, too")
+		      : NULL;
+	if (img != NULL)
+		rc = take_inner(&list, e, img, meta->bias);
+	rc = rc == 0 ? put_answers(&list, args, out, err) : uni_err_nomem(err);
+	if (rc == 0 && !args->quiet && args->prefixes.items.nr == 0)
+		note_unanswered(c, &list);
+	uni_image_destroy(img);
+	uni_vec_free(&list.all);
 	return rc;
 }
 
@@ -128,7 +229,7 @@ int uni_syscalls_put_counts(const char *session, const struct uni_syscalls_args 
 		rc = uni_err_nomem(err);
 	if (rc == 0) {
 		c.function = uni_exact_functions(e, &c.nr);
-		rc = put_answers(&c, args, out, err);
+		rc = count_answers(&c, e, uni_recording_guest(s.rec, 0).meta, args, out, err);
 	}
 	free(c.total);
 	uni_exact_destroy(e);

@@ -24,10 +24,16 @@ static const char sys[] = "sys_";
 static const struct uni_sysc_def *def_behind_prefix(const char *function, const char *prefix)
 {
 	size_t len = strlen(prefix);
+	const char *name = function + len;
 
 	if (strncmp(function, prefix, len) != 0)
 		return NULL;
-	return uni_sysc_by_name(function + len, strlen(function + len));
+	/* Nanos' functions have the names of the C library's. */
+	if (strcmp(name, "pread") == 0)
+		name = "pread64";
+	else if (strcmp(name, "pwrite") == 0)
+		name = "pwrite64";
+	return uni_sysc_by_name(name, strlen(name));
 }
 
 const struct uni_sysc_def *uni_sysc_of_function(

@@ -41,6 +41,7 @@ CLOCKED = (
     (r"\b[0-9]+ (late|samples/s)\b", r"N \1"),
     (r"host [0-9.]+ (ns|us|ms)/sample", "host T/sample"),
     (r"own cost .*", "own cost"),
+    (r", [0-9.]+% skipped", ""),
     (r"(?m)^Missed [0-9]+ deadlines\n", ""),
     (r'"(from_s|to_s|rate|host_ns_per_sample|host_cpus)":[0-9.e+-]+', r'"\1":T'),
     (r"\bon 2[0-9]{3}-[0-9-]+ [0-9:]+ UTC", "on DAY"),
