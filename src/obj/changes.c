@@ -62,7 +62,7 @@ const char *uni_change_text(enum uni_change_kind kind)
 		[UNI_CHANGE_ALTERNATIVE] = "alternatives for the CPU",
 		[UNI_CHANGE_KEY] = "static keys and calls",
 		[UNI_CHANGE_TRACER] = "a tracer's places",
-		[UNI_CHANGE_HYPERVISOR] = "the page of hypercalls",
+		[UNI_CHANGE_HYPERVISOR] = "pages of the hypervisor",
 		[UNI_CHANGE_MOVED] = "addresses of an image that was moved",
 		[UNI_CHANGE_TABLE] = "page tables' bits",
 		[UNI_CHANGE_ASSEMBLER] = "assembler's own changes",

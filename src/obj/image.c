@@ -94,6 +94,8 @@ static bool is_empty_page(const struct uni_image *img, uint64_t svma)
 /* A guest that asks Xen for the page itself, by an MSR, needs no note for that: Solo5 has none. */
 static void find_stubs(struct uni_image *img)
 {
+	/* Of Mini-OS and Unikraft, in the section of their code. */
+	static const char *const shared[] = { "shared_info", "_libxenplat_shared_info" };
 	static const char *const names[] = { "hypercall_page", "HYPERCALL_PAGE",
 		"solo5__xen_HYPERCALL_PAGE" };
 	const struct uni_elf_notes *notes = &img->file.notes;
@@ -104,6 +106,9 @@ static void find_stubs(struct uni_image *img)
 	for (size_t i = 0; notes->has_pvh_entry && !img->has_stubs && i < uni_array_len(names); i++)
 		img->has_stubs = uni_image_find(img, names[i], &img->stubs, &size) == 0 &&
 				 is_empty_page(img, img->stubs);
+	for (size_t i = 0; !img->has_shared && i < uni_array_len(shared); i++)
+		img->has_shared = uni_image_find(img, shared[i], &img->shared, &size) == 0 &&
+				  is_empty_page(img, img->shared);
 }
 
 /* From here on only the segments' bytes are needed; debug data is many times their size. */
@@ -449,6 +454,12 @@ bool uni_image_stubs(const struct uni_image *img, uint64_t *svma_ret)
 	if (img->has_stubs)
 		*svma_ret = img->stubs;
 	return img->has_stubs;
+}
+
+bool uni_image_is_xens(const struct uni_image *img, uint64_t svma)
+{
+	return (img->has_stubs && uni_range_has(img->stubs, UNI_STUBS_BYTES, svma)) ||
+	       (img->has_shared && uni_range_has(img->shared, UNI_STUBS_BYTES, svma));
 }
 
 uint64_t uni_image_bad_rows(const struct uni_image *img, char *ret, size_t cap)

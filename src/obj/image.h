@@ -121,6 +121,8 @@ bool uni_image_bytes(const struct uni_image *img, uint64_t svma, void *buf, size
  * empty in the file. False if there is none.
  */
 bool uni_image_stubs(const struct uni_image *img, uint64_t *svma_ret);
+/* Does that page hold this address, or the one that Xen shares with a PV guest? */
+bool uni_image_is_xens(const struct uni_image *img, uint64_t svma);
 
 /*
  * The number of functions whose call frame information is malformed. ret gets that number, and the

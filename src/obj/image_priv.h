@@ -34,6 +34,8 @@ struct uni_image {
 	size_t nr_entries;
 	uint64_t stubs; /* SVMA of the page that Xen fills in, if has_stubs */
 	bool has_stubs;
+	uint64_t shared; /* SVMA of the page over which the guest maps the one that Xen shares */
+	bool has_shared;
 	uint64_t dynamic, dynamic_size; /* SVMA of PT_DYNAMIC; size 0: none */
 	bool called;			/* the image has no entry points: other code calls it */
 	char note[UNI_IMAGE_NOTE_MAX];	/* "" or why there are no symbols */

@@ -235,7 +235,6 @@ static enum uni_change_kind reason_of(struct tally *t, const struct page *p, siz
 	uint64_t svma = p->svma + i;
 	enum uni_change_kind kind = find_listed(t, t->changes->v, t->changes->nr, p, i);
 	const struct uni_symbol *sym;
-	uint64_t stubs;
 	bool typed;
 
 	if (kind != UNI_CHANGE_NONE)
@@ -246,7 +245,7 @@ static enum uni_change_kind reason_of(struct tally *t, const struct page *p, siz
 		kind = linux_change(t, p, i);
 	if (kind != UNI_CHANGE_NONE)
 		return kind;
-	if (uni_image_stubs(t->img, &stubs) && uni_range_has(stubs, UNI_STUBS_BYTES, svma))
+	if (uni_image_is_xens(t->img, svma))
 		return UNI_CHANGE_HYPERVISOR;
 	if (t->bias != 0 && is_moved(p, i, t->bias))
 		return UNI_CHANGE_MOVED;

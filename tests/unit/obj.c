@@ -295,56 +295,6 @@ static void segments_and_bytes(void **state)
 	uni_image_destroy(img);
 }
 
-/* The page that Xen fills in: by its symbol, in an image that boots by PVH, if it is empty. */
-static bool has_stubs(const struct elf_spec *spec, uint64_t *ret)
-{
-	struct uni_image *img;
-	struct elf_image e;
-	bool found;
-
-	elf_spec_write(spec, &e);
-	img = load(&e);
-	found = uni_image_stubs(img, ret);
-	uni_image_destroy(img);
-	return found;
-}
-
-static void hypercall_page(void **state)
-{
-	static uint8_t code[8192 + 64];
-	static const char *const names[] = { "hypercall_page", "HYPERCALL_PAGE",
-		"solo5__xen_HYPERCALL_PAGE", "my_page" };
-	struct spec_sym sym = { NULL, 0x101000, 4096, STT_OBJECT, STB_GLOBAL, SPEC_TEXT };
-	struct elf_spec spec = { .text = 0x100000,
-		.data = 0x200000,
-		.code = code,
-		.code_size = sizeof(code),
-		.syms = &sym,
-		.nr_syms = 1,
-		.pvh_entry = 0x100000 };
-	uint64_t svma = 1;
-
-	memset(code, 0x90, sizeof(code));
-	for (size_t i = 0; i < uni_array_len(names); i++) {
-		sym.name = names[i];
-		assert_int_equal(has_stubs(&spec, &svma), i < 3);
-		assert_int_equal(svma, 0x101000);
-	}
-	sym.name = names[1];
-	for (unsigned i = 0; i < 4; i++) {
-		code[8191] = i == 1 ? 0xc3 : 0x90; /* it is code of the program's own */
-		spec.pvh_entry = i == 2 ? 0 : 0x100000;
-		sym.addr = i == 3 ? 0x101008 : 0x101000;
-		assert_int_equal(has_stubs(&spec, &svma), i == 0);
-	}
-	/* An address has 4 or 8 bytes. */
-	code[8191] = 0x90;
-	sym.addr = 0x101000;
-	for (spec.pvh_bytes = 3; spec.pvh_bytes <= 8; spec.pvh_bytes++)
-		assert_int_equal(
-			has_stubs(&spec, &svma), spec.pvh_bytes == 4 || spec.pvh_bytes == 8);
-}
-
 static void build_ids(void **state)
 {
 	struct elf_spec spec = { .text = 0x1000,
@@ -586,7 +536,6 @@ int main(void)
 		cmocka_unit_test(symbols_may_overlap_and_end_at_the_top),
 		cmocka_unit_test(only_code_is_code),
 		cmocka_unit_test(segments_and_bytes),
-		cmocka_unit_test(hypercall_page),
 		cmocka_unit_test(build_ids),
 		cmocka_unit_test(hints_say_how_functions_begin),
 		cmocka_unit_test(leaves_do_not_lack_frames),
