@@ -34,6 +34,15 @@ void uni_confine_output(const char *path)
 		outputs[nr_outputs++] = path;
 }
 
+/*
+ * A file system that keeps no inodes (9p without a cache) makes another one at the next look, which
+ * the rule is not for. An open descriptor keeps it.
+ */
+static void keep_inode(int fd)
+{
+	(void)fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
 static void allow_below(int rules, uint64_t known, int fd)
 {
 	struct landlock_path_beneath_attr a = { .parent_fd = fd };
@@ -66,6 +75,8 @@ static void allow_output(int rules, uint64_t known, const char *path)
 		return;
 	if (uni_outdir_open(AT_FDCWD, path, true, &at, NULL) == 0)
 		allow_below(rules, known, at.fd);
+	if (at.fd >= 0)
+		keep_inode(at.fd);
 }
 
 int uni_confine_rules(bool temporary)

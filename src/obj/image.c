@@ -94,7 +94,7 @@ static bool is_empty_page(const struct uni_image *img, uint64_t svma)
 /* A guest that asks Xen for the page itself, by an MSR, needs no note for that: Solo5 has none. */
 static void find_stubs(struct uni_image *img)
 {
-	/* Of Mini-OS and Unikraft, in the section of their code. */
+	/* Mini-OS and Unikraft have it in the section of their code. */
 	static const char *const shared[] = { "shared_info", "_libxenplat_shared_info" };
 	static const char *const names[] = { "hypercall_page", "HYPERCALL_PAGE",
 		"solo5__xen_HYPERCALL_PAGE" };
