@@ -179,6 +179,9 @@ static int stop_at_calls(
 			c->stops != 0 ? (double)c->stopped_ns / 1e3 / (double)c->stops : 0,
 			100.0 * (double)c->stopped_ns /
 				uni_max((double)(c->ran_ns + c->stopped_ns), 1.0));
+	if (rc == 0 && !s->a->quiet && uni_guest_is_tcg(g))
+		uni_note("TCG runs the page (4 KiB) of the kernel's entry one instruction at a "
+			 "time: the times are those of a slower guest");
 	if (rc == 0 && c->gaps != 0)
 		uni_note("%.3g s are missing, in %" PRIu64 " gap%s", (double)c->gap_ns / 1e9,
 			c->gaps, uni_plural(c->gaps));

@@ -41,10 +41,14 @@ static int hide_functions(struct uni_source *s, struct uni_err *err)
 		return uni_err_nomem(err);
 	uni_profile_destroy(s->profile);
 	s->profile = rest;
-	uni_note("%.2f %% of the %s is left out, the self time of the hidden functions: "
-		 "shares are of the rest",
-		all > 0 ? 100 * uni_profile_hidden(rest) / all : 0.0,
-		strcmp(uni_profile_unit(rest), "ns") == 0 ? "time" : uni_profile_unit(rest));
+	if (uni_profile_hidden(rest) == 0)
+		uni_note("no function with time of its own matches --hide: nothing is left out");
+	else
+		uni_note("%.2f %% of the %s is left out, the self time of the hidden functions: "
+			 "shares are of the rest",
+			all > 0 ? 100 * uni_profile_hidden(rest) / all : 0.0,
+			strcmp(uni_profile_unit(rest), "ns") == 0 ? "time"
+								  : uni_profile_unit(rest));
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/confine.h"
 #include "base/privilege.h"
+#include "base/text.h"
 #include "cli/called.h"
 #include "app/nearest.h"
 #include "app/output.h"
@@ -51,6 +52,20 @@ static void note_outputs(const struct uni_opt *opts)
 	}
 }
 
+static int check_operands(const struct uni_called *called, size_t nr, struct uni_err *err)
+{
+	const struct uni_cmd *c = called->cmd;
+	char most[48] = "";
+
+	if (nr >= c->min_operands && nr <= c->max_operands)
+		return 0;
+	if (nr > c->max_operands)
+		(void)snprintf(most, sizeof(most), "%zu operand%s, %zu at most: ", nr,
+			uni_plural(nr), c->max_operands);
+	return uni_err_set(err, UNI_EUSAGE, "%susage: uniscope %s%s%s [OPTIONS] %s (see --help)",
+		most, called->old ? "compat " : "", called->above, c->name, c->operands);
+}
+
 static int parse_and_run(
 	const struct uni_called *called, int argc, char **argv, struct uni_err *err)
 {
@@ -65,10 +80,8 @@ static int parse_and_run(
 	opts = c->options();
 	rc = uni_options_parse(opts, argc, argv, operands, &ctx.nr_operands,
 		c->takes_rest ? &ctx.rest : NULL, err);
-	if (rc == 0 && (ctx.nr_operands < c->min_operands || ctx.nr_operands > c->max_operands))
-		rc = uni_err_set(err, UNI_EUSAGE,
-			"usage: uniscope %s%s%s [OPTIONS] %s (see --help)",
-			called->old ? "compat " : "", called->above, c->name, c->operands);
+	if (rc == 0)
+		rc = check_operands(called, ctx.nr_operands, err);
 	if (rc == 0)
 		rc = uni_output_check(opts, operands, ctx.nr_operands, err);
 	note_outputs(opts);

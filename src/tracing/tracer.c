@@ -23,6 +23,7 @@ static int find_head(struct uni_tracer *t, struct uni_err *err)
 {
 	struct uni_target_info info;
 	uint64_t size;
+	int rc;
 
 	if (t->args.head != NULL && uni_parse_u64(t->args.head, &t->head))
 		return 0;
@@ -38,7 +39,14 @@ static int find_head(struct uni_tracer *t, struct uni_err *err)
 		t->head += t->args.bias;
 		return 0;
 	}
-	return uni_tmem_find_head(t->mem, &t->head, err);
+	rc = uni_tmem_find_head(t->mem, &t->head, err);
+	if (rc != -UNI_ENOTSUP || t->args.image == NULL)
+		return rc;
+	*err = (struct uni_err){ 0 };
+	return uni_err_set(err, UNI_ENOENT,
+		"%s has no symbol uni_trace_head: it does not link the tracer, or its symbols were "
+		"taken out",
+		uni_image_path(t->args.image));
 }
 
 int uni_tracer_open(

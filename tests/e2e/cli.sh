@@ -203,6 +203,9 @@ assert \"capabilities\" in bpf and bpf[\"capabilities\"][\"text\"]
 assert ways[\"kvm-bpf\"][\"ok\"] == all(c[\"ok\"] for c in bpf.values())'"
 check "kvm: of a process that is no VMM says so" sh -c "'$U' record kvm:pid=\$\$ -d 1 -o '$T/no' 2>&1 |
 	grep 'is no VMM: it holds no KVM VM'"
+check "trace record of a process without the tracer does not ask for its image" sh -c "sleep 100 & p=\$!
+	'$U' trace record proc:pid=\$p -d 1 -o '$T/no' 2>'$T/err'
+	kill \$p; grep 'has no symbol uni_trace_head' '$T/err' && ! grep -e '--image' '$T/err'"
 check "gdb: without a socket names it, not the image" sh -c "'$U' record 'gdb:unix=$T/absent' -d 1 \
 	-o '$T/no' 2>&1 | grep 'there is no unix socket $T/absent' | grep -v -e '--image'"
 python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$T/dead"
