@@ -20,6 +20,15 @@ const struct uni_sysc_prefixes uni_sysc_prefixes = {
 
 static const char sys[] = "sys_";
 
+/* Nanos' functions that have the names of the C library's. */
+static const struct {
+	const char *function, *call;
+} renamed[] = {
+	{ "pread", "pread64" },
+	{ "pwrite", "pwrite64" },
+	{ "pselect", "pselect6" },
+};
+
 /* "open.part.0" is open's, too, but not its beginning. */
 static const struct uni_sysc_def *def_behind_prefix(const char *function, const char *prefix)
 {
@@ -28,11 +37,10 @@ static const struct uni_sysc_def *def_behind_prefix(const char *function, const 
 
 	if (strncmp(function, prefix, len) != 0)
 		return NULL;
-	/* Nanos' functions have the names of the C library's. */
-	if (strcmp(name, "pread") == 0)
-		name = "pread64";
-	else if (strcmp(name, "pwrite") == 0)
-		name = "pwrite64";
+	for (size_t i = 0; i < uni_array_len(renamed); i++) {
+		if (strcmp(name, renamed[i].function) == 0)
+			name = renamed[i].call;
+	}
 	return uni_sysc_by_name(name, strlen(name));
 }
 

@@ -145,6 +145,7 @@ static void function_names(void **state)
 	assert_string_equal(uni_sysc_of_function(&own, "read", &other)->name, "read");
 	assert_string_equal(uni_sysc_of_function(&own, "pread", &other)->name, "pread64");
 	assert_string_equal(uni_sysc_of_function(&own, "k_pwrite", &other)->name, "pwrite64");
+	assert_string_equal(uni_sysc_of_function(&own, "pselect", &other)->name, "pselect6");
 	assert_null(uni_sysc_of_function(&own, "sys_read", &other));
 	(void)state;
 }
