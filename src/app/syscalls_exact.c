@@ -66,6 +66,29 @@ static int more_calls_first(const void *a, const void *b)
 	return strcmp(x->function, y->function);
 }
 
+/*
+ * Unikraft's file systems have sys_* functions, and its C library has one of each call's name,
+ * which the kernel uses as well. That one counts if the compiler has put the answer into it.
+ */
+static bool is_unikrafts_own(
+	const struct counted *c, const struct uni_sysc_def *def, const char *function)
+{
+	static const char *const prefixes[] = { "uk_syscall_r_", "uk_syscall_e_" };
+
+	if (strncmp(function, "sys_", 4) == 0)
+		return true;
+	for (uint32_t i = 0; i < c->nr; i++) {
+		const char *name = c->total[i].calls != 0 ? name_of(c, i) : NULL;
+
+		for (size_t k = 0; name != NULL && k < uni_array_len(prefixes); k++) {
+			if (strncmp(name, prefixes[k], strlen(prefixes[k])) == 0 &&
+				strcmp(name + strlen(prefixes[k]), def->name) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
 static int find_answers(
 	const struct counted *c, const struct uni_sysc_prefixes *prefixes, struct answers *ret)
 {
@@ -81,8 +104,7 @@ static int find_answers(
 			uni_exact_is_program(c->function[i].start))
 			continue;
 		def = uni_sysc_of_function(prefixes, name, &other);
-		/* Unikraft's file systems have functions of that name, too. */
-		if (def == NULL || (other && unikraft && strncmp(name, "sys_", 4) == 0))
+		if (def == NULL || (other && unikraft && is_unikrafts_own(c, def, name)))
 			continue;
 		if (!uni_vec_push(&ret->all,
 			    ((struct answer){ def->name, name, &c->function[i], c->total[i] })))
@@ -133,8 +155,22 @@ static int take_inner(const struct answers *list, const struct uni_exact *e,
 	return 0;
 }
 
-/* Nanos answers all calls in one function. Some have a number that none of its functions answers.
- */
+/* Takes, of two functions of one name, the one that the image's symbols name first: a static one of
+ * another file is not the call's. */
+static void drop_namesakes(struct answers *list, const struct uni_image *img, uint64_t bias)
+{
+	for (size_t i = 0; i < list->all.nr; i++) {
+		struct answer *a = &list->all.v[i];
+		uint64_t at, size;
+
+		if (uni_image_find(img, a->function, &at, &size) == 0 &&
+			at != a->code->start - bias)
+			a->total.calls = 0;
+	}
+}
+
+/* Nanos answers all calls in one function, and Unikraft those of a binary. Some have a number that
+ * no other function answers. Unikraft's own calls do not come that way. */
 static void note_unanswered(const struct counted *c, const struct answers *list)
 {
 	uint64_t answered = 0;
@@ -144,12 +180,15 @@ static void note_unanswered(const struct counted *c, const struct answers *list)
 	for (uint32_t i = 0; i < c->nr; i++) {
 		const char *name = name_of(c, i);
 
-		if (name != NULL && strcmp(name, "syscall_handler") == 0 &&
+		bool unikraft = name != NULL && strcmp(name, "ukplat_syscall_handler") == 0;
+
+		if (name != NULL && (unikraft || strcmp(name, "syscall_handler") == 0) &&
 			c->total[i].calls > answered)
-			uni_note("%" PRIu64 " of %" PRIu64
+			uni_note("%s%" PRIu64 " of %" PRIu64
 				 " system calls are not shown: no function that they reached has "
 				 "such a call's name",
-				c->total[i].calls - answered, c->total[i].calls);
+				unikraft ? "at least " : "", c->total[i].calls - answered,
+				c->total[i].calls);
 	}
 }
 
@@ -197,9 +236,11 @@ static int count_answers(const struct counted *c, const struct uni_exact *e,
 		      ? uni_syscalls_image(args, meta, "calls of one by another count, too")
 		      : NULL;
 	if (img != NULL)
+		drop_namesakes(&list, img, meta->bias);
+	if (img != NULL)
 		rc = take_inner(&list, e, img, meta->bias);
 	rc = rc == 0 ? put_answers(&list, args, out, err) : uni_err_nomem(err);
-	if (rc == 0 && !args->quiet && args->prefixes.items.nr == 0)
+	if (rc == 0 && img != NULL && !args->quiet && args->prefixes.items.nr == 0)
 		note_unanswered(c, &list);
 	uni_image_destroy(img);
 	uni_vec_free(&list.all);

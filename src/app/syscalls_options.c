@@ -12,8 +12,10 @@ static const char *source_name(unsigned sources)
 		return "a session";
 	case UNI_SYSCALLS_FILE:
 		return "a file";
+	case UNI_SYSCALLS_COUNTS:
+		return "a session of exact counts";
 	default:
-		return "a session or a guest";
+		return "a session or a guest with calls";
 	}
 }
 
@@ -32,11 +34,11 @@ int uni_syscalls_check(const struct uni_syscalls_args *a, const char *what,
 		{ "--qmp", a->qmp != NULL, UNI_SYSCALLS_GUEST },
 		{ "--wait", a->wait != 0, UNI_SYSCALLS_GUEST },
 		{ "--prefix", a->prefixes.items.nr != 0,
-			UNI_SYSCALLS_GUEST | UNI_SYSCALLS_SESSION },
+			UNI_SYSCALLS_GUEST | UNI_SYSCALLS_SESSION | UNI_SYSCALLS_COUNTS },
 		{ "--string-limit", a->string_max_given,
 			UNI_SYSCALLS_GUEST | UNI_SYSCALLS_SESSION },
 		{ "--guest", a->guest != NULL, UNI_SYSCALLS_SESSION },
-		{ "--symbols", a->symbols != NULL, UNI_SYSCALLS_SESSION },
+		{ "--symbols", a->symbols != NULL, UNI_SYSCALLS_SESSION | UNI_SYSCALLS_COUNTS },
 		{ "--thread", a->threads.items.nr != 0, UNI_SYSCALLS_SESSION },
 		{ "--from", a->part.from != 0, UNI_SYSCALLS_SESSION },
 		{ "--to", a->part.to_given, UNI_SYSCALLS_SESSION },
@@ -50,5 +52,11 @@ int uni_syscalls_check(const struct uni_syscalls_args *a, const char *what,
 				"%s is %s: leave out %s, which is for %s", what,
 				source_name(source), known[i].name, source_name(known[i].of));
 	}
-	return 0;
+	return source != UNI_SYSCALLS_COUNTS || a->filter->ends == 0
+		       ? 0
+		       : uni_err_set(err, UNI_EUSAGE,
+				 "%s is %s, which does not say how calls ended: leave out -z, -Z "
+				 "and "
+				 "status=",
+				 what, source_name(source));
 }

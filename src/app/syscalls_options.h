@@ -9,7 +9,8 @@
 enum uni_syscalls_source {
 	UNI_SYSCALLS_GUEST = 1,
 	UNI_SYSCALLS_SESSION = 2,
-	UNI_SYSCALLS_FILE = 4
+	UNI_SYSCALLS_FILE = 4,
+	UNI_SYSCALLS_COUNTS = 8, /* a session of exact counts */
 };
 
 /* -UNI_EUSAGE, with the option's name, if an option is given that this source (what) does not use.

@@ -9,6 +9,7 @@
 #include "app/symbols.h"
 #include "app/syscalls.h"
 #include "app/syscalls_exact.h"
+#include "app/syscalls_options.h"
 #include "app/term.h"
 
 #define COLUMN	   40 /* strace's own */
@@ -203,7 +204,14 @@ static int put_counts(const char *session, struct uni_sink *out, struct uni_err 
 			"exact counts have no single calls: `uniscope export -f counts %s` writes "
 			"the calls of each function as JSON",
 			session);
-	rc = uni_syscalls_put_counts(session, &o.a, out, err);
+	if (o.stamp != 0 || o.relative || o.duration || o.both || strcmp(o.sort, "time") != 0 ||
+		o.column != COLUMN)
+		return uni_err_set(err, UNI_EUSAGE,
+			"exact counts are a table without times: leave out --time, --relative, -T, "
+			"-C, -S and --columns");
+	rc = uni_syscalls_check(&o.a, session, UNI_SYSCALLS_COUNTS, err);
+	if (rc == 0)
+		rc = uni_syscalls_put_counts(session, &o.a, out, err);
 	if (rc == 0 && !o.a.quiet)
 		uni_note("exact counts: no arguments, results and times. Those need a guest with "
 			 "our tracer, Unikraft's tracepoints, or Nanos' own listing. "

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,16 +15,33 @@
 
 #define PENDING_MAX 1024
 
-/* Removes carriage returns and colours; cuts a line that is longer than any valid one. */
+static bool is_in_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* The index behind a colour ("ESC[34m") at i. Unikraft cuts one off if a name is empty. */
+static size_t skip_colour(const char *s, size_t len, size_t i)
+{
+	for (i += 2; i < len && s[i] != '\x1b'; i++) {
+		if (s[i] >= '@' && s[i] <= '~')
+			return i + 1;
+	}
+	return i;
+}
+
+/* Removes carriage returns and colours; cuts a line that is longer than any valid one. A name that
+ * begins with its colour is kept apart from text in front of it. */
 static void take_line(struct uni_sysc_console *c, const char *s, size_t len)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < len && n + 1 < sizeof(c->line); i++) {
 		if (s[i] == '\x1b' && i + 1 < len && s[i + 1] == '[') {
-			i += 2;
-			while (i < len && (s[i] < '@' || s[i] > '~'))
-				i++;
+			i = skip_colour(s, len, i);
+			if (n != 0 && is_in_name(c->line[n - 1]) && i < len && is_in_name(s[i]))
+				c->line[n++] = ' ';
+			i--;
 		} else if (s[i] != '\r' && s[i] != '\0') {
 			c->line[n++] = s[i];
 		}
@@ -264,6 +282,16 @@ int uni_sysc_add_unfinished(struct uni_sysc_console *c, const struct uni_sysc_en
 		       : -UNI_ENOMEM;
 }
 
+/* Is the first argument words that somebody wrote, as in "read(the manual) = 5"? A call's may begin
+ * with a word too: fd:3, child_stack=NULL, addr 0x10, makedev(8, 1). */
+static bool begins_prose(const char *s)
+{
+	size_t word = strspn(s, "abcdefghijklmnopqrstuvwxyz");
+
+	return word != 0 && (s[word] == '\0' || strchr("=:(_", s[word]) == NULL) &&
+	       strcspn(s, "0123456789") >= strcspn(s, ",)");
+}
+
 /* "name(args) = result", or the first part of one. */
 static int take_strace_call(struct uni_sysc_console *c, uint32_t thread, char *s, bool *was_ret)
 {
@@ -279,7 +307,8 @@ static int take_strace_call(struct uni_sysc_console *c, uint32_t thread, char *s
 	char *close, *result, *cut;
 	uint64_t ns = 0;
 
-	if (s[name] != '(' || !uni_sysc_find_call(c, s, name, &def, &e.name))
+	if (s[name] != '(' || begins_prose(s + name + 1) ||
+		!uni_sysc_find_call(c, s, name, &def, &e.name))
 		return 0;
 	if (len > name + sizeof(tail) - 1 && strcmp(s + len - (sizeof(tail) - 1), tail) == 0) {
 		*was_ret = true;
@@ -294,7 +323,6 @@ static int take_strace_call(struct uni_sysc_console *c, uint32_t thread, char *s
 	if (result == NULL)
 		return 0;
 	*was_ret = true;
-	c->bare = c->bare || (thread == 0 && c->ns == 0);
 	e.args = uni_sysc_clean_text(c->log, s + name + 1, (size_t)(close - s) - name - 1);
 	uni_sysc_parse_result(c->log, result, &e);
 	set_end(c, &e, cut, ns);

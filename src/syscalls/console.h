@@ -18,7 +18,6 @@ struct uni_sysc_console {
 	struct uni_sysc_log *log;
 	unsigned machine;
 	bool old;      /* lines of Nanos before its klib were there */
-	bool bare;     /* lines that begin with a call, as Unikraft's do, were there */
 	bool blank;    /* the line had blanks at its end */
 	bool in_table; /* lines are those of a table of sums */
 	bool rows;     /* after its rule */

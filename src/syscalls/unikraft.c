@@ -14,8 +14,9 @@
 
 #define CUT_MIN 200 /* the longest line has this without its colours */
 
-#define LETTERS "abcdefghijklmnopqrstuvwxyz_"
-#define DIGITS	"0123456789"
+#define LETTERS	 "abcdefghijklmnopqrstuvwxyz_"
+#define DIGITS	 "0123456789"
+#define CAPITALS "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 /* The length of "0x1f" at s; 0: there is none. */
 static size_t hex_length(const char *s)
@@ -57,11 +58,50 @@ static bool is_result(const char *s)
 	return (len != 0 && hex_length(s) == len) || uni_sysc_parse_int(s, len, &v);
 }
 
+/* Does an argument begin so: "text", 0x1, -1, O_RDONLY, <out>"text", fd:3, or timespec:{}? */
+static bool begins_argument(const char *s)
+{
+	size_t type = strspn(s, LETTERS);
+
+	return type != 0 ? s[type] == ':'
+			 : *s != '\0' && strchr("\"<-" DIGITS CAPITALS, *s) != NULL;
+}
+
+static bool is_cut(const char *s)
+{
+	static const char dots[] = "...";
+	size_t len = strlen(s);
+
+	return len >= CUT_MIN && strcmp(s + len - (sizeof(dots) - 1), dots) == 0;
+}
+
+/* Are the first two there? Unikraft shows at least these, but in a line that it cuts. A text may
+ * hold any byte, also ", ". */
+static bool has_arguments(const char *s, const struct uni_sysc_def *def)
+{
+	unsigned nr = uni_sysc_nr_args(def);
+	const char *comma = strstr(s, ", ");
+
+	if (nr == 0)
+		return *s == ')';
+	return begins_argument(s) &&
+	       (nr == 1 || is_cut(s) || (comma != NULL && begins_argument(comma + 2)));
+}
+
+/* The call's name, of at - name bytes, and what is behind it. */
+static bool is_call(const char *name, const char *at)
+{
+	const struct uni_sysc_def *def =
+		name != at ? uni_sysc_by_name(name, (size_t)(at - name)) : NULL;
+
+	return def != NULL ? has_arguments(at + 1, def) : name == at && is_nameless(at);
+}
+
 char *uni_sysc_unikraft_behind_text(struct uni_sysc_console *c)
 {
-	char *close, *result = c->bare ? uni_sysc_find_result(c->line, &close) : NULL;
+	char *close, *result = uni_sysc_find_result(c->line, &close);
 
-	if (result == NULL || !is_result(result))
+	if ((result == NULL || !is_result(result)) && !is_cut(c->line))
 		return NULL;
 	for (char *at = c->line; (at = strchr(at, '(')) != NULL; at++) {
 		char *name = at;
@@ -70,8 +110,7 @@ char *uni_sysc_unikraft_behind_text(struct uni_sysc_console *c)
 			name--;
 		/* Digits in front of a name are the text's end. */
 		name += strspn(name, DIGITS);
-		if (name != at ? uni_sysc_by_name(name, (size_t)(at - name)) != NULL
-			       : is_nameless(at))
+		if (is_call(name, at))
 			return name;
 	}
 	return NULL;
@@ -82,7 +121,8 @@ static int add_cut(struct uni_sysc_console *c, const char *s, size_t name, bool 
 	struct uni_sysc_entry e = { .end = UNI_SYSC_NO_RESULT, .shown = 'd' };
 	const struct uni_sysc_def *def;
 
-	if (!uni_sysc_find_call(c, s, name, &def, &e.name))
+	if (!uni_sysc_find_call(c, s, name, &def, &e.name) || def == NULL ||
+		!has_arguments(s + name + 1, def))
 		return 0;
 	*was_ret = true;
 	e.args = uni_sysc_clean_text(c->log, s + name + 1, strlen(s + name + 1));
@@ -91,12 +131,10 @@ static int add_cut(struct uni_sysc_console *c, const char *s, size_t name, bool 
 
 int uni_sysc_unikraft_line(struct uni_sysc_console *c, const char *s, bool *was_ret)
 {
-	static const char dots[] = "...";
 	struct uni_sysc_entry e = { .end = UNI_SYSC_OPEN, .shown = 'd' };
-	size_t len = strlen(s), name = strcspn(s, "(");
 
-	if (c->bare && len >= CUT_MIN && strcmp(s + len - (sizeof(dots) - 1), dots) == 0)
-		return add_cut(c, s, name, was_ret);
+	if (is_cut(s))
+		return add_cut(c, s, strcspn(s, "("), was_ret);
 	if (s[0] != '(' || !is_nameless(s) || !is_result(strchr(s, '=') + 2))
 		return 0;
 	*was_ret = true;

@@ -37,7 +37,13 @@ static void behind_text(void **state)
 {
 	struct uni_sysc_log log;
 
-	read_console("before read(3) = 5\n"
+	read_console("> read(3) = 5\n"
+		     "> read(the manual, twice) = 5\n"
+		     "obj->read(fd:1, x) = 5\n"
+		     "5read(1) = 3\n"
+		     "read(the manual) = 5\n"
+		     "[INFO] accept(conn) = 5\n"
+		     "a getpid(1) = 0x1\n"
 		     "getpid() = 0x1\n"
 		     "prompt> open(\"/f(0) = 1\", O_RDONLY) = fd:3\n"
 		     "round 12close(fd:3) = OK\n"
@@ -49,7 +55,7 @@ static void behind_text(void **state)
 		     "> read(x) = a word (2)\n"
 		     "> read(x) is 5\n",
 		EM_X86_64, &log);
-	assert_int_equal(log.other_lines, 6);
+	assert_int_equal(log.other_lines, 12);
 	expect_print(&log, &plain,
 		"getpid()                                = 0x1\n"
 		"open(\"/f(0) = 1\", O_RDONLY)             = 3\n"
@@ -81,6 +87,23 @@ static void nameless(void **state)
 	(void)state;
 }
 
+/* A name has its colour, also one that is empty, and also behind text. */
+static void colours(void **state)
+{
+	struct uni_sysc_log log;
+
+	read_console("\x1b[34\x1b[0m(\x1b[36m0x1\x1b[0m, \x1b[36m0x2\x1b[0m, ...) = "
+		     "\x1b[31mFunction not implemented (-38)\x1b[0m\r\n"
+		     "my\x1b[34mclose\x1b[0m(fd:\x1b[36m3\x1b[0m) = \x1b[0mOK\x1b[0m\r\n"
+		     "\x1b[",
+		EM_X86_64, &log);
+	expect_print(&log, &plain,
+		"?(0x1, 0x2, ...)                        = -1 ENOSYS (Function not implemented)\n"
+		"close(fd:3)                             = 0\n");
+	uni_sysc_log_deinit(&log);
+	(void)state;
+}
+
 /* A line of 253 bytes is cut there. Its result is not known. */
 static void cut(void **state)
 {
@@ -91,13 +114,15 @@ static void cut(void **state)
 
 	read_console(LONG "\n"
 			  "getpid() = 0x1\n" LONG "\n"
+			  "open(\"" FIFTY FIFTY FIFTY FIFTY "...\n"
+			  "open(x" FIFTY FIFTY FIFTY FIFTY "...\n"
 			  "write(fd:1, \"...\n"
 			  "wait " LONG "\n",
 		EM_X86_64, &log);
-	assert_int_equal(log.other_lines, 3);
-	assert_int_equal(log.all.nr, 2);
-	assert_int_equal(log.all.v[1].end, UNI_SYSC_NO_RESULT);
-	assert_string_equal(uni_strtab_get(log.text, log.all.v[1].args),
+	assert_int_equal(log.other_lines, 2);
+	assert_int_equal(log.all.nr, 5);
+	assert_int_equal(log.all.v[2].end, UNI_SYSC_NO_RESULT);
+	assert_string_equal(uni_strtab_get(log.text, log.all.v[2].args),
 		"fd:1, \"" FIFTY FIFTY FIFTY FIFTY "...");
 	uni_sysc_log_deinit(&log);
 	(void)state;
@@ -109,6 +134,7 @@ int main(void)
 		cmocka_unit_test(whole_lines),
 		cmocka_unit_test(behind_text),
 		cmocka_unit_test(nameless),
+		cmocka_unit_test(colours),
 		cmocka_unit_test(cut),
 	};
 
