@@ -26,6 +26,9 @@ struct uni_exact_args {
 	bool follow;		       /* uni_exact_read(): until QEMU ends, or the duration */
 	int pid;		       /* of that QEMU; 0: known by its records of calls alone */
 	bool repeatable;	       /* the same image gives the same counts again */
+	/* The file with what a disk answered and when: recorded if it is not there, else given to
+	 * the guest again. NULL: none. */
+	const char *inputs;
 	/* For UNI_EXACT_TRACE. Functions whose names match a glob are recorded, all if there is
 	 * none. Calls deeper than `depth` are not; 0: all are. */
 	const char *const *filter;
@@ -46,8 +49,11 @@ int uni_exact_places(const struct uni_exact_args *args, const struct uni_image *
 char *uni_exact_option(const struct uni_exact_args *args, const struct uni_exact_places *at,
 	const char *counts, const char *table, struct uni_err *err);
 
+/* The value of QEMU's option -icount. A new file of args->inputs is made empty. The caller's to
+ * free. NULL: see err. */
+char *uni_exact_icount(const struct uni_exact_args *args, struct uni_err *err);
 /* extra and what makes a run repeatable, ended by NULL; the caller's to free, the words are not. */
-char **uni_exact_repeatable(char **extra);
+char **uni_exact_repeatable(char **extra, char *icount);
 /* Says which input of that command line no option fixes. */
 void uni_exact_note_inputs(const struct uni_qemu_args *args);
 

@@ -69,14 +69,17 @@ static int start_qemu(struct uni_exact_run *run, struct uni_err *err)
 	struct uni_qemu_args args = run->args->qemu;
 	_cleanup_free_ char *option =
 		uni_exact_option(run->args, &run->at, run->counts, run->table, err);
-	_cleanup_free_ char **more = uni_exact_repeatable(args.extra);
+	_cleanup_free_ char *icount =
+		option != NULL && run->args->repeatable ? uni_exact_icount(run->args, err) : NULL;
+	_cleanup_free_ char **more = uni_exact_repeatable(args.extra, icount);
 	int rc;
 
-	if (option == NULL)
+	if (option == NULL || (icount == NULL && run->args->repeatable))
 		return err->code != 0 ? -(int)err->code : -UNI_ENOMEM;
 	if (more == NULL)
 		return uni_err_nomem(err);
 	if (run->args->repeatable) {
+		args.disk_replays = run->args->inputs != NULL;
 		uni_exact_note_inputs(&args);
 		args.extra = more;
 	}

@@ -4,12 +4,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "app/exact.h"
+#include "app/input.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/sink.h"
 #include "base/strbuf.h"
 #include "app/term.h"
 #include "config.h"
@@ -134,8 +137,8 @@ char *uni_exact_option(const struct uni_exact_args *args, const struct uni_exact
 }
 
 /* The guest's clocks follow its instructions, and chance begins at the same number. */
-static const char *const repeatable[] = { "-icount", "shift=0,sleep=off", "-seed", "1", "-rtc",
-	"base=2000-01-01T00:00:00,clock=vm" };
+static const char *const repeatable[] = { "-seed", "1", "-rtc", "base=2000-01-01T00:00:00,clock=vm",
+	"-icount" };
 
 /* Options of QEMU by which something comes in that no run repeats. */
 static const char *const inputs[] = { "-netdev", "-nic", "-net", "-drive", "-blockdev", "-hda",
@@ -143,8 +146,9 @@ static const char *const inputs[] = { "-netdev", "-nic", "-net", "-drive", "-blo
 
 void uni_exact_note_inputs(const struct uni_qemu_args *args)
 {
-	if (args->disk != NULL)
-		uni_note("the times at which --disk answers are not fixed: the counts may differ");
+	if (args->disk != NULL && !args->disk_replays)
+		uni_note("the times at which --disk answers are not fixed: the counts may differ. "
+			 "--inputs FILE fixes them");
 	for (char **p = args->extra; p != NULL && *p != NULL; p++) {
 		for (size_t i = 0; i < uni_array_len(inputs); i++) {
 			if (strcmp(*p, inputs[i]) == 0)
@@ -155,17 +159,79 @@ void uni_exact_note_inputs(const struct uni_qemu_args *args)
 	}
 }
 
-char **uni_exact_repeatable(char **extra)
+/* QEMU writes the number of its format into the first word when the recording has ended. */
+static int check_recorded(const char *path, struct uni_err *err)
+{
+	struct uni_input file;
+	bool ended;
+	int rc = uni_input_open_part(path, 4, &file, err);
+
+	if (rc != 0)
+		return rc;
+	ended = file.size >= 4 && memcmp(file.data, "\0\0\0", 4) != 0;
+	uni_input_close(&file);
+	return ended ? 0
+		     : uni_err_set(err, UNI_EFORMAT,
+			       "%s: the run that recorded it did not end as it should: remove it, "
+			       "and run again",
+			       path);
+}
+
+static int make_recorded(const struct uni_exact_args *args, struct uni_err *err)
+{
+	struct uni_sink *out;
+	int rc;
+
+	if (args->end_at != NULL)
+		return uni_err_set(err, UNI_EUSAGE,
+			"%s is not there: first record it, without --end-at, until the guest ends",
+			args->inputs);
+	rc = uni_sink_open_file(args->inputs, &out, err);
+	if (rc == 0)
+		rc = uni_sink_close(out, err);
+	if (rc == 0 && !args->rec->quiet)
+		uni_note("this run records %s: the next ones with it repeat each other",
+			args->inputs);
+	return rc;
+}
+
+char *uni_exact_icount(const struct uni_exact_args *args, struct uni_err *err)
+{
+	struct uni_strbuf b;
+	struct stat st;
+	bool there = args->inputs != NULL && stat(args->inputs, &st) == 0;
+	int rc = 0;
+
+	if (args->inputs != NULL)
+		rc = there ? check_recorded(args->inputs, err) : make_recorded(args, err);
+	if (rc != 0)
+		return NULL;
+	uni_strbuf_init(&b);
+	uni_strbuf_adds(&b, "shift=0,");
+	if (args->inputs != NULL) {
+		uni_strbuf_addf(&b, "rr=%s,rrfile=", there ? "replay" : "record");
+		uni_qemu_add_value(&b, args->inputs);
+	} else {
+		uni_strbuf_adds(&b, "sleep=off");
+	}
+	if (uni_strbuf_failed(&b))
+		(void)uni_err_nomem(err);
+	return uni_strbuf_detach(&b);
+}
+
+char **uni_exact_repeatable(char **extra, char *icount)
 {
 	size_t nr = 0;
 	char **all;
 
 	while (extra != NULL && extra[nr] != NULL)
 		nr++;
-	all = calloc(nr + uni_array_len(repeatable) + 1, sizeof(*all));
+	all = calloc(nr + uni_array_len(repeatable) + 2, sizeof(*all));
 	for (size_t i = 0; all != NULL && i < nr; i++)
 		all[i] = extra[i];
 	for (size_t i = 0; all != NULL && i < uni_array_len(repeatable); i++)
 		all[nr + i] = (char *)(uintptr_t)repeatable[i];
+	if (all != NULL)
+		all[nr + uni_array_len(repeatable)] = icount;
 	return all;
 }

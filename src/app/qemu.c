@@ -137,19 +137,26 @@ void uni_qemu_add_value(struct uni_strbuf *b, const char *value)
 	}
 }
 
-/* The guest writes to a temporary file, so the image stays as it is for the next run. */
-static void add_disk(struct uni_child_args *a, const char *path)
+/* The guest writes to a temporary file, so the image stays as it is for the next run. For the layer
+ * that records and replays, see docs/system/replay.rst of QEMU. */
+static void add_disk(struct uni_child_args *a, const struct uni_qemu_args *args)
 {
 	_cleanup_strbuf_ struct uni_strbuf b;
 
 	uni_strbuf_init(&b);
-	uni_strbuf_adds(&b, "if=virtio,format=raw,snapshot=on,file=");
-	uni_qemu_add_value(&b, path);
+	uni_strbuf_addf(&b, "if=%s,format=raw,snapshot=on,file=",
+		args->disk_replays ? "none,id=disk" : "virtio");
+	uni_qemu_add_value(&b, args->disk);
 	uni_child_add(a, "-drive");
 	if (uni_strbuf_failed(&b))
 		a->failed = true;
 	else
 		uni_child_add(a, b.s);
+	for (const char *const *p = (const char *const[]){ "-drive",
+		     "driver=blkreplay,if=none,image=disk,id=replayed", "-device",
+		     "virtio-blk-pci,drive=replayed", NULL };
+		args->disk_replays && *p != NULL; p++)
+		uni_child_add(a, *p);
 }
 
 /* The guest does not run until we let it, so that we miss nothing. QEMU keeps a guest that has
@@ -194,7 +201,7 @@ static void build_argv(
 	uni_child_add(a, "-gdb");
 	uni_child_add(a, text);
 	if (args->disk != NULL) {
-		add_disk(a, args->disk);
+		add_disk(a, args);
 	} else {
 		uni_child_add(a, "-kernel");
 		uni_child_add(a, args->image);

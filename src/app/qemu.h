@@ -27,6 +27,7 @@ struct uni_qemu_args {
 	uint64_t vcpus;
 	char **extra;	    /* more QEMU arguments, or NULL */
 	const char *plugin; /* TCG plugin with its options, or NULL */
+	bool disk_replays;  /* its answers go through QEMU's record and replay (-icount rr=) */
 };
 
 struct uni_qemu_kind;

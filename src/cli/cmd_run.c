@@ -86,6 +86,10 @@ static const struct uni_opt *list_run_options(void)
 			"instructions, and random numbers are fixed, so that the "
 			"same image gives the same counts",
 			NULL, NULL },
+		{ 0, "inputs", UNI_OPT_STR, &o.inputs, "FILE",
+			"with --repeatable and --disk: what the disk answered, and when. "
+			"The first run records FILE, and later ones give it to the guest again",
+			"FILE", NULL },
 		{ 0, "xl", UNI_OPT_STR, &o.xl, "CFG",
 			"boot the domain of this configuration with Xen's xl, "
 			"and destroy it at the end; also draw NAME.svg",
@@ -110,10 +114,11 @@ static int check_exact(struct uni_err *err)
 {
 	if (o.exact == NULL)
 		return o.repeatable || o.begin_at != NULL || o.end_at != NULL ||
-				       o.filter.items.nr != 0 || o.depth != 0
+				       o.filter.items.nr != 0 || o.depth != 0 || o.inputs != NULL
 			       ? uni_err_set(err, UNI_EUSAGE,
-					 "--repeatable, --begin-at, --end-at, --filter and --depth "
-					 "need --exact")
+					 "--repeatable, --inputs, --begin-at, --end-at, --filter "
+					 "and "
+					 "--depth need --exact")
 			       : 0;
 	if (uni_exact_mode_of(o.exact[0] != '\0' ? o.exact : "tree", &o.mode) != 0)
 		return uni_err_set(
@@ -124,6 +129,9 @@ static int check_exact(struct uni_err *err)
 	if (o.mode == UNI_EXACT_COUNTS && (o.begin_at != NULL || o.end_at != NULL))
 		return uni_err_set(err, UNI_EUSAGE,
 			"--begin-at and --end-at need --exact=tree: counts has no calls");
+	if (o.inputs != NULL && (!o.repeatable || o.disk == NULL))
+		return uni_err_set(err, UNI_EUSAGE,
+			"--inputs needs --repeatable and --disk: it fixes a disk's");
 	if (strcmp(o.accel, "kvm") == 0)
 		return uni_err_set(err, UNI_EUSAGE,
 			"--exact needs TCG, because QEMU counts only code that "

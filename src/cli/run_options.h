@@ -17,7 +17,7 @@ struct uni_run_options {
 	uint64_t mem, vcpus;
 	double wait;
 	bool repeatable;
-	const char *begin_at, *end_at;
+	const char *begin_at, *end_at, *inputs;
 	struct uni_opt_list filter;
 	uint64_t depth;
 	enum uni_exact_mode mode;

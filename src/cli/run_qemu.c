@@ -421,6 +421,7 @@ static int boot_with(struct attempt *a, char **extra, struct uni_err *err)
 					     .begin_at = o->begin_at,
 					     .end_at = o->end_at,
 					     .repeatable = o->repeatable,
+					     .inputs = o->inputs,
 					     .rec = &o->rec },
 			err);
 	rc = uni_process_numbers_check(err);

@@ -418,6 +418,37 @@ unfixed_disk() {
 	}
 }
 
+# Its answers and their times can be given again: two runs are equal, the second one beside a busy loop.
+fixed_disk() {
+	for seconds in 3 12 48; do
+		rm -f "$T/disk.in"
+		from_disk first "$seconds" && grep -q 'this run records' "$T/out" && cp "$T/disk.in" "$T/disk.was" || return 1
+		from_disk d1 60 --end-at kmain && grep -q 'reached kmain: [1-9]' "$T/out" && break
+		retry "the guest did not boot in $seconds s"
+	done
+	cat "$T/out"
+	sh -c 'while :; do :; done' &
+	loop=$!
+	from_disk d2 60 --end-at kmain
+	status=$?
+	kill $loop
+	[ $status -eq 0 ] && ! grep 'not fixed' "$T/out" && cmp "$T/disk.in" "$T/disk.was" &&
+		cmp "$T/d1.uniscope/guest-0/exact" "$T/d2.uniscope/guest-0/exact" || return 1
+	head -c 4 /dev/zero | dd of="$T/disk.in" conv=notrunc 2>/dev/null
+	from_disk d3 60
+	refused $? "$T/out" 1 'did not end as it should: remove it' || return 1
+	rm "$T/disk.in"
+	from_disk d3 60 --end-at kmain
+	refused $? "$T/out" 2 'first record it, without --end-at' && [ ! -e "$T/disk.in" ]
+}
+
+from_disk() { # NAME SECONDS OPTION...
+	name=$1 seconds=$2
+	shift 2
+	timeout 120 "$U" run --exact --repeatable --inputs "$T/disk.in" --disk "$BUILD/lab/loads-gcc-fp.img" -e "$BUILD/lab/loads-gcc-fp.elf" \
+		-d "$seconds" -o "$T/$name.uniscope" --overwrite "$@" >"$T/out" 2>&1
+}
+
 # A guest that moves itself by its counter of cycles, to another place in each boot: its functions have names at each, and before.
 moves() {
 	elf=$BUILD/lab/deep-pie-gcc-nofp.elf
@@ -456,9 +487,10 @@ refuses() { # WORDS OPTION...
 }
 
 # Each round of the guest makes the same calls; the tracer's log of it has them too (syscalls.sh). writev's function calls write's
-# twice, and one of close's calls the other.
+# twice, and one of close's calls the other. The kernel uses a C library's lseek, and has a static function with the name of another one.
 system_calls() {
-	counted y "$BUILD/lab/syscalls-gcc-fp.elf" rounds=7 || {
+	objcopy --redefine-sym lab_strcmp=lseek --redefine-sym one_round=uk_syscall_r_lseek "$BUILD/lab/syscalls-gcc-fp.elf" "$T/names.elf" || return 1
+	counted y "$T/names.elf" rounds=7 || {
 		cat "$T/out"
 		return 1
 	}
@@ -477,6 +509,12 @@ system_calls() {
 	END
 	cmp "$T/calls" "$T/wanted" && grep -q 'no arguments, results and times' "$T/err" || return 1
 	[ "$("$U" trace syscalls -q "$T/y.uniscope" --expr trace=mmap | wc -l)" -eq 2 ] || return 1
+	"$U" trace syscalls "$T/y.uniscope" --wait 1 >"$T/out" 2>&1
+	refused $? "$T/out" 2 'leave out --wait, which is for a guest that runs' || return 1
+	"$U" trace syscalls "$T/y.uniscope" -Z >"$T/out" 2>&1
+	refused $? "$T/out" 2 'leave out -z, -Z' || return 1
+	"$U" trace syscalls "$T/y.uniscope" -T >"$T/out" 2>&1
+	refused $? "$T/out" 2 'leave out --time' || return 1
 	"$U" trace syscalls "$T/y.uniscope" --json >"$T/out" 2>&1
 	refused $? "$T/out" 2 'export -f counts' || return 1
 	"$U" trace syscalls "$T/k.uniscope" >"$T/out" 2>&1
@@ -553,6 +591,8 @@ done
 check 'four vCPUs in threads of their own' known gcc-nofp --vcpus 4
 check 'the same counts again with --repeatable' repeats secs=1
 in_all check '--repeatable with a disk' unfixed_disk
+check '--repeatable with what a disk answered' fixed_disk
+check '--inputs without a disk' refuses '--inputs needs --repeatable and --disk' --exact --repeatable --inputs "$T/none" "$BUILD/lab/exact-gcc-nofp.elf"
 check 'a guest that moves itself' moves
 check 'QEMU is killed' killed
 check '--repeatable without --exact' refuses 'need --exact' --repeatable \
