@@ -432,6 +432,18 @@ static void say_lost(const struct uni_exporting *x, const struct one *o)
 	}
 }
 
+/* Once, whatever the number of formats. */
+static void say_doubts(struct uni_exporting *x, const struct one *o)
+{
+	if (o->view.samples == NULL && x->diff == NULL)
+		return;
+	if (o->view.samples != NULL)
+		uni_summary_doubts(o->view.samples, &x->src.build.filter);
+	if (o->view.profile != NULL)
+		uni_summary_unsure(o->view.profile);
+	x->doubted = true;
+}
+
 int uni_exporting_write(struct uni_exporting *x, const struct uni_exporter *e,
 	const struct uni_export_opt *opts, size_t nr_opts, const char *path, struct uni_err *err)
 {
@@ -450,10 +462,8 @@ int uni_exporting_write(struct uni_exporting *x, const struct uni_exporter *e,
 		say_lost(x, &o);
 		say_left(x, &o);
 	}
-	if (rc == 0 && o.view.samples != NULL && x->src.exits == NULL && !x->doubted) {
-		uni_summary_doubts(o.view.samples, &x->src.build.filter);
-		x->doubted = true;
-	}
+	if (rc == 0 && x->src.exits == NULL && !x->doubted)
+		say_doubts(x, &o);
 	if (rc == 0 && o.calls != NULL && !x->told)
 		uni_call_source_note(o.calls);
 	x->told = x->told || (rc == 0 && o.calls != NULL);

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "app/pace.h"
 #include "app/part.h"
+#include "profile/profile.h"
 
 double uni_quality_share(uint64_t part, uint64_t whole)
 {
@@ -215,8 +216,6 @@ bool uni_quality_stands_still(
 	       st->state[UNI_VCPU_HALTED] == st->weight;
 }
 
-#define UNSURE_SHARE 10.0 /* in %: fewer bend no profile by much */
-
 /*
  * So many samples of weight 1 would tell shares as well (Kish, "Survey Sampling", 1965, 11.7):
  * by pauses, one that stands for many deadlines is one look. The host's kernel aggregates.
@@ -256,7 +255,7 @@ enum uni_doubt uni_quality_doubt(char ret[UNI_QUALITY_METHOD], const char *image
 			nr, uni_plural(nr));
 		return UNI_DOUBT_TOO_FEW;
 	}
-	if (uni_quality_share(st->unsure, st->weight) <= UNSURE_SHARE)
+	if (uni_quality_share(st->unsure, st->weight) <= UNI_UNSURE_PERCENT)
 		return UNI_DOUBT_NONE;
 	(void)snprintf(ret, UNI_QUALITY_METHOD,
 		"%.0f %% of the samples may be of the caller or of the callee: QEMU stops only "

@@ -3,10 +3,13 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/strbuf.h"
 #include "base/text.h"
 #include "app/pace.h"
 #include "app/quality.h"
@@ -201,4 +204,39 @@ void uni_summary_doubts(const struct uni_recording *rec, const struct uni_sample
 		uni_note("%s%s%s: %s", name, name[0] != '\0' ? ": " : "",
 			doubt == UNI_DOUBT_UNSURE ? "UNSURE" : "NO PROFILE", text);
 	}
+}
+
+#define UNSURE_NAMES 5 /* the rest is a number */
+
+static int compare_own(const void *a, const void *b)
+{
+	const struct uni_frame *const *x = a, *const *y = b;
+
+	return ((*x)->own < (*y)->own) - ((*x)->own > (*y)->own);
+}
+
+void uni_summary_unsure(const struct uni_profile *p)
+{
+	size_t all = uni_profile_nr_frames(p), nr = 0;
+	_cleanup_free_ const struct uni_frame **f =
+		calloc(all + 1, sizeof(const struct uni_frame *));
+	_cleanup_strbuf_ struct uni_strbuf text;
+
+	uni_strbuf_init(&text);
+	for (uint32_t i = 0; f != NULL && i < all; i++) {
+		if (uni_frame_is_unsure(uni_profile_get_frame(p, i)))
+			f[nr++] = uni_profile_get_frame(p, i);
+	}
+	if (nr == 0)
+		return;
+	qsort(f, nr, sizeof(const struct uni_frame *), compare_own);
+	for (size_t i = 0; i < uni_min(nr, (size_t)UNSURE_NAMES); i++)
+		uni_strbuf_addf(&text, "%s%s (%.0f %%)", i != 0 ? ", " : "",
+			uni_profile_str(p, f[i]->name), 100.0 * f[i]->unsure / f[i]->own);
+	if (nr > UNSURE_NAMES)
+		uni_strbuf_addf(&text, " and %zu more", nr - UNSURE_NAMES);
+	if (!uni_strbuf_failed(&text))
+		uni_note("UNSURE: samples of these functions may be of their callers or of their "
+			 "callees: %s",
+			text.s);
 }

@@ -9,7 +9,7 @@
 
 /* A call tree as columns PREFIX.parent and PREFIX.frame, without the root. */
 void uni_part_tree(struct uni_blob *b, const char *prefix, const struct uni_profile *p);
-/* Writes "frames": [[name, kind, image, file, line]], "unit": ... for it. */
+/* Writes "frames": [[name, kind, image, file, line, unsure]], "unit": ... for it. */
 void uni_part_frames(struct uni_json *j, const struct uni_profile *p);
 
 /* Samples and exits. */

@@ -58,6 +58,8 @@ void uni_part_frames(struct uni_json *j, const struct uni_profile *p)
 		uni_json_str(j, uni_profile_str(p, f->image));
 		uni_json_str(j, uni_profile_str(p, f->file));
 		uni_json_u64(j, f->line);
+		if (uni_frame_is_unsure(f))
+			uni_json_double(j, f->unsure / f->own);
 		uni_json_array_end(j);
 	}
 	uni_json_array_end(j);

@@ -151,6 +151,16 @@ static bool push_chain(struct uni_builder *b, const struct uni_sample *s)
 	return leaf == NULL || push_synthetic(b, leaf);
 }
 
+/* A vCPU's state has a frame of its own, and is sure. */
+static void add_own(struct uni_builder *b, const struct uni_sample *s)
+{
+	bool unsure = s->nr != 0 && (s->flags[0] & UNI_FRAME_UNSURE) != 0 &&
+		      uni_state_frame(s->state) == NULL;
+
+	uni_profile_add_own(b->p, b->frames.v[b->frames.nr - 1], (double)s->weight,
+		unsure ? (double)s->weight : 0.0);
+}
+
 int uni_builder_add(struct uni_builder *b, const struct uni_sample *s)
 {
 	const struct uni_build_watch *w = b->opts->watch;
@@ -161,6 +171,7 @@ int uni_builder_add(struct uni_builder *b, const struct uni_sample *s)
 		return 0;
 	if (!push_chain(b, s))
 		return -UNI_ENOMEM;
+	add_own(b, s);
 	rc = uni_profile_add(b->p, b->frames.v, b->frames.nr, (double)s->weight, 0.0);
 	if (rc == 0 && w != NULL && w->sample != NULL)
 		rc = w->sample(w->ctx, s, uni_profile_last(b->p));

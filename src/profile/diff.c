@@ -30,6 +30,7 @@ static int map_frames(struct uni_profile *to, const struct uni_profile *from, ui
 		map[i] = failed ? UNI_NODE_NONE : uni_profile_frame(to, &same);
 		if (map[i] == UNI_NODE_NONE)
 			return -UNI_ENOMEM;
+		uni_profile_add_own(to, map[i], f->own, f->unsure);
 	}
 	return 0;
 }

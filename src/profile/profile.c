@@ -86,6 +86,23 @@ uint32_t uni_profile_frame(struct uni_profile *p, const struct uni_frame *f)
 	return (uint32_t)p->frames.nr - 1;
 }
 
+void uni_profile_add_own(struct uni_profile *p, uint32_t frame, double own, double unsure)
+{
+	p->frames.v[frame].own += own;
+	p->frames.v[frame].unsure += unsure;
+}
+
+bool uni_frame_is_unsure(const struct uni_frame *f)
+{
+	return f->unsure * 100.0 > f->own * UNI_UNSURE_PERCENT;
+}
+
+const char *uni_profile_mark(const struct uni_profile *p, uint32_t frame)
+{
+	return frame != UNI_NODE_NONE && uni_frame_is_unsure(&p->frames.v[frame]) ? UNI_UNSURE_MARK
+										  : "";
+}
+
 uint32_t uni_profile_frame_named(
 	struct uni_profile *p, const char *name, size_t len, enum uni_frame_kind kind)
 {

@@ -41,6 +41,8 @@ struct uni_frame {
 	uint64_t addr;	/* for UNI_FK_UNKNOWN, else function start, 0 = none */
 	uint8_t kind;	/* enum uni_frame_kind */
 	bool guess;	/* it was guessed, and may be wrong: its name ends in " ?" */
+	double own;	/* value of the samples that ended in it; 0: nobody counted */
+	double unsure;	/* of these, that may be its caller's or callee's (UNI_FRAME_UNSURE) */
 };
 
 struct uni_node {
@@ -62,6 +64,7 @@ uint32_t uni_profile_frame(struct uni_profile *p, const struct uni_frame *f);
 /* Shorthand for a frame with only a name. */
 uint32_t uni_profile_frame_named(
 	struct uni_profile *p, const char *name, size_t len, enum uni_frame_kind kind);
+void uni_profile_add_own(struct uni_profile *p, uint32_t frame, double own, double unsure);
 struct uni_strtab *uni_profile_strings(struct uni_profile *p);
 /* For importers: frames that are nothing but a name, by texts that are in the strings. */
 struct uni_memo *uni_profile_names(struct uni_profile *p);
@@ -92,6 +95,18 @@ size_t uni_profile_nr_nodes(const struct uni_profile *p);
 size_t uni_profile_nr_frames(const struct uni_profile *p);
 const struct uni_node *uni_profile_node(const struct uni_profile *p, uint32_t i);
 const struct uni_frame *uni_profile_get_frame(const struct uni_profile *p, uint32_t i);
+
+/*
+ * Every output marks a function that is unsure. The mark is the same wherever it stands, and is
+ * that of all its samples, also if some of them are left out below.
+ */
+#define UNI_UNSURE_PERCENT 10.0 /* fewer bend no share by much */
+#define UNI_UNSURE_MARK	   " ~"
+#define UNI_UNSURE_MEANS   "over 10 % of its own samples may be of its caller or of its callee"
+bool uni_frame_is_unsure(const struct uni_frame *f);
+/* UNI_UNSURE_MARK or ""; of UNI_NODE_NONE, too. */
+const char *uni_profile_mark(const struct uni_profile *p, uint32_t frame);
+
 const char *uni_profile_str(const struct uni_profile *p, uint32_t str);
 const char *uni_profile_str_len(const struct uni_profile *p, uint32_t str, size_t *len_ret);
 const char *uni_profile_node_name(

@@ -127,6 +127,7 @@ static void put_row(const struct uni_profile *p, const struct uni_text_opts *opt
 	}
 	put_name(opts, out, row_name(p, row), used);
 	put_kind(p, row->frame, out);
+	uni_sink_puts(out, uni_profile_mark(p, row->frame));
 	uni_sink_putc(out, '\n');
 }
 
@@ -136,6 +137,7 @@ int uni_text_functions(
 	_cleanup_free_ struct uni_func_row *rows = NULL;
 	struct sums sum = sums_of(p);
 	size_t nr = 0, shown = 0, left = 0;
+	bool unsure = false;
 
 	if (uni_profile_functions(p, &rows, &nr) != 0)
 		return -UNI_ENOMEM;
@@ -152,10 +154,13 @@ int uni_text_functions(
 			continue;
 		}
 		put_row(p, opts, &rows[i], &sum, out);
+		unsure = unsure || uni_profile_mark(p, rows[i].frame)[0] != '\0';
 		shown++;
 	}
 	if (left != 0)
 		uni_sink_printf(out, "%12s %zu more function%s\n", "and", left, uni_plural(left));
+	if (unsure)
+		uni_sink_puts(out, UNI_UNSURE_LEGEND);
 	return 0;
 }
 
@@ -188,6 +193,7 @@ static void put_branch(const struct tree *t, const struct uni_outline_line *b)
 	put_kind(t->p, n->frame, t->out);
 	if (t->opts->sure != NULL && n->frame != UNI_NODE_NONE && t->opts->sure[n->frame] != 0)
 		uni_sink_puts(t->out, " *");
+	uni_sink_puts(t->out, uni_profile_mark(t->p, n->frame));
 	uni_sink_putc(t->out, '\n');
 }
 
@@ -235,6 +241,7 @@ static int put_vcpu(const struct uni_profile *p, const struct uni_text_opts *opt
 	if (i < nr) {
 		uni_sink_printf(out, "%8.2f%%  ", text_percent(rows[i].self, n->total));
 		put_name(opts, out, row_name(p, &rows[i]), 48);
+		uni_sink_puts(out, uni_profile_mark(p, rows[i].frame));
 	}
 	uni_sink_putc(out, '\n');
 	return 0;

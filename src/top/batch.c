@@ -54,17 +54,23 @@ static void put_rows(
 {
 	size_t nr = opts->max_rows != 0 ? uni_min(opts->max_rows, top->nr_rows) : top->nr_rows;
 
+	bool unsure = false;
+
 	uni_sink_puts(out, "   SELF%  TOTAL%     SAMPLES  FUNCTION\n");
 	for (size_t i = 0; i < nr; i++) {
 		const struct uni_func_row *r = &top->rows[i];
 		char number[UNI_NUMBER_MAX];
 
 		uni_text_number(number, r->self);
-		uni_sink_printf(out, "%8.2f%8.2f%12s  %s\n", uni_top_percent(top, r->self),
-			uni_top_percent(top, r->total), number, uni_top_row_name(top, i));
+		uni_sink_printf(out, "%8.2f%8.2f%12s  %s%s\n", uni_top_percent(top, r->self),
+			uni_top_percent(top, r->total), number, uni_top_row_name(top, i),
+			uni_profile_mark(top->profile, r->frame));
+		unsure = unsure || uni_profile_mark(top->profile, r->frame)[0] != '\0';
 	}
 	if (nr < top->nr_rows)
 		uni_sink_printf(out, "%8s %zu more\n", "and", top->nr_rows - nr);
+	if (unsure)
+		uni_sink_puts(out, UNI_UNSURE_LEGEND);
 }
 
 static void put_tree(const struct uni_top *top, struct uni_sink *out)
@@ -90,7 +96,8 @@ static void put_tree(const struct uni_top *top, struct uni_sink *out)
 		uni_sink_printf(out, "%8.2f  ", uni_top_percent(top, n->total));
 		for (uint32_t k = 0; k < l->indent; k++)
 			uni_sink_puts(out, l->forked && k + 1 == l->indent ? "|- " : "|  ");
-		uni_sink_printf(out, "%s\n", uni_profile_node_name(top->focus, l->node));
+		uni_sink_printf(out, "%s%s\n", uni_profile_node_name(top->focus, l->node),
+			uni_profile_mark(top->focus, n->frame));
 	}
 }
 
@@ -188,10 +195,14 @@ static void json_rows(
 	uni_json_key(j, "functions");
 	uni_json_array(j);
 	for (size_t i = 0; i < nr; i++) {
+		const struct uni_frame *f = uni_profile_get_frame(top->profile, top->rows[i].frame);
+
 		uni_json_object(j);
 		uni_json_kv(str, j, "name", uni_top_row_name(top, i));
 		uni_json_kv(double, j, "self", top->rows[i].self);
 		uni_json_kv(double, j, "total", top->rows[i].total);
+		if (f->unsure != 0.0)
+			uni_json_kv(double, j, "unsure", f->unsure / f->own);
 		uni_json_object_end(j);
 	}
 	uni_json_array_end(j);

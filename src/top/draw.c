@@ -116,7 +116,7 @@ static void draw_function(const struct uni_ui *ui, int row, size_t i)
 	const struct uni_func_row *r = &top->rows[i];
 	double self = uni_top_percent(top, r->self);
 	double total = uni_top_percent(top, r->total);
-	char numbers[160], samples[UNI_NUMBER_MAX];
+	char numbers[160], samples[UNI_NUMBER_MAX], name[UNI_SAY_MAX];
 
 	uni_text_number(samples, r->self);
 	if (uni_screen_columns() >= SAMPLES_FROM)
@@ -124,8 +124,9 @@ static void draw_function(const struct uni_ui *ui, int row, size_t i)
 			numbers, sizeof(numbers), "%7.2f %7.2f %10s  ", self, total, samples);
 	else
 		(void)snprintf(numbers, sizeof(numbers), "%7.2f %7.2f  ", self, total);
-	draw_row(row, i == top->selected, ui->pane == UNI_PANE_FUNCTIONS, self, numbers,
-		uni_top_row_name(top, i));
+	(void)snprintf(name, sizeof(name), "%s%s", uni_top_row_name(top, i),
+		uni_profile_mark(top->profile, r->frame));
+	draw_row(row, i == top->selected, ui->pane == UNI_PANE_FUNCTIONS, self, numbers, name);
 }
 
 /* So that `at` is on the screen, moving as little as possible. */
@@ -205,8 +206,8 @@ static void draw_call(const struct uni_ui *ui, int row, size_t i)
 			uni_top_percent(top, n->self), uni_top_percent(top, n->total));
 	for (uint32_t k = 0; k < l->indent && len + 4 < sizeof(name); k++, len += 3)
 		memcpy(name + len, l->forked && k + 1 == l->indent ? "|- " : "|  ", 4);
-	(void)snprintf(
-		name + len, sizeof(name) - len, "%s", uni_profile_node_name(top->focus, l->node));
+	(void)snprintf(name + len, sizeof(name) - len, "%s%s",
+		uni_profile_node_name(top->focus, l->node), uni_profile_mark(top->focus, n->frame));
 	draw_row(row, ui->pane == UNI_PANE_CALLS && i == ui->call + 1, true,
 		uni_top_percent(top, n->total), numbers, name);
 }

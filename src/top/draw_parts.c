@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "top/screen.h"
 #include "top/ui.h"
+#include "profile/profile.h"
 
 #define LABEL_WIDTH    8 /* "vCPU 63 " */
 #define LABEL_NAME_MAX 20
@@ -204,6 +205,7 @@ void uni_ui_draw_help(int row, int height)
 		{ "", "" },
 		{ "[|||+++**!!  ]",
 			"busy (guest), KVM, VMM, stolen by the host; the rest was idle" },
+		{ "~", UNI_UNSURE_MEANS },
 	};
 
 	for (int i = 0; i < height && (size_t)i < uni_array_len(lines); i++) {

@@ -195,5 +195,8 @@ check "and says if there is none" sh -c 'mkdir none && cd none && ! "$1" report 
 
 check "all outputs of a session have the same shares, of the guest's time on a CPU" \
 	python3 "$SRC/tests/e2e/whole_judge.py" "$U" "$T/s.uniscope"
+"$MKSESSION" "$T/u.uniscope" 3000 2 1 unsure || exit 1
+check "what may be of the caller or callee is marked in all outputs" \
+	python3 "$SRC/tests/e2e/unsure_judge.py" "$U" "$T/u.uniscope"
 
 echo "1..$n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* mksession PATH SAMPLES VCPUS [GUESTS]: a session with so many samples of each guest, for tests of
- * its readers. */
+/* mksession PATH SAMPLES VCPUS [GUESTS [unsure]]: a session with so many samples of each guest, for
+ * tests of its readers. unsure: some are so (e2e/unsure_judge.py). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 
 struct args {
 	uint64_t nr, vcpus, guests;
+	bool unsure;
 };
 
 /* An exit of the sample's chain. */
@@ -37,14 +38,14 @@ static void put_exit(struct uni_recorder *r, const struct uni_sample *s, uint64_
 }
 
 /* Chains of 1 to 512 frames, equal ones now and then, each state and each stop reason. */
-static void put(struct uni_recorder *r, uint32_t guest, uint64_t n, uint32_t nr_vcpus, uint64_t t0)
+static void put(struct uni_recorder *r, const struct args *a, uint32_t guest, uint64_t n)
 {
 	static uint64_t pc[UNI_CHAIN_MAX];
 	static uint8_t flags[UNI_CHAIN_MAX];
-	struct uni_sample s = { .t_ns = t0 + n * 1000,
+	struct uni_sample s = { .t_ns = 5 * UNI_NSEC_PER_SEC + guest + n * 1000,
 		.weight = 1 + n % 3,
 		.guest = guest,
-		.vcpu = (uint32_t)(n % nr_vcpus),
+		.vcpu = (uint32_t)(n % a->vcpus),
 		.thread = (uint32_t)(n % 5),
 		.pause_ns = (uint32_t)n,
 		.stop = (uint8_t)(n % UNI_STOP_NR),
@@ -57,6 +58,9 @@ static void put(struct uni_recorder *r, uint32_t guest, uint64_t n, uint32_t nr_
 		pc[i] = 0xffffffff80000000ull + n % 11 * 16 + i;
 		flags[i] = (uint8_t)(i % 3);
 	}
+	/* A half of the samples in one function, and few of those in another one. */
+	if (a->unsure && ((n % 11 == 3 && n % 4 == 0) || (n % 11 == 0 && n % 64 == 0)))
+		flags[0] = UNI_FRAME_UNSURE;
 	uni_recorder_sample(r, &s);
 	if (n % 10 == 0)
 		put_exit(r, &s, n);
@@ -72,7 +76,7 @@ static void fill(struct uni_recorder *r, const struct args *a, struct uni_err *e
 
 	for (uint64_t n = 0; n < a->nr; n++) {
 		for (uint32_t g = 0; g < a->guests; g++)
-			put(r, g, n, (uint32_t)a->vcpus, 5 * UNI_NSEC_PER_SEC + g);
+			put(r, a, g, n);
 	}
 	for (size_t g = 0; g < a->guests; g++)
 		result[g] = (struct uni_guest_result){ .stats = &stats };
@@ -87,12 +91,13 @@ int main(int argc, char **argv)
 	struct uni_err err = { 0 };
 	uint32_t guest;
 
-	if (meta == NULL || (argc != 4 && argc != 5) || !uni_parse_u64(argv[2], &a.nr) ||
+	if (meta == NULL || argc < 4 || argc > 6 || !uni_parse_u64(argv[2], &a.nr) ||
 		!uni_parse_u64(argv[3], &a.vcpus) || a.vcpus == 0 || a.vcpus > UNI_VCPU_MAX ||
-		(argc == 5 && !uni_parse_u64(argv[4], &a.guests)) || a.guests > UNI_GUEST_MAX) {
-		(void)fprintf(stderr, "usage: mksession PATH SAMPLES VCPUS [GUESTS]\n");
+		(argc > 4 && !uni_parse_u64(argv[4], &a.guests)) || a.guests > UNI_GUEST_MAX) {
+		(void)fprintf(stderr, "usage: mksession PATH SAMPLES VCPUS [GUESTS [unsure]]\n");
 		return 2;
 	}
+	a.unsure = argc == 6;
 	meta->nr_vcpus = (uint32_t)a.vcpus;
 	meta->frequency = 1e6;
 	meta->exits_every = 10;

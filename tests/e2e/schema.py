@@ -118,7 +118,7 @@ def without_clock(name, copy):
 
 
 def documents():
-    subprocess.run([mksession, "s.uniscope", "600", "2"], check=True)
+    subprocess.run([mksession, "s.uniscope", "600", "2", "1", "unsure"], check=True)
     subprocess.run([mktrace, "t.uniscope", "3000", "2", "graph", "2"], check=True)
     for name, a in ("old", 3000), ("new", 3400):
         with open(name, "w", encoding="utf-8") as f:

@@ -18,6 +18,7 @@
 #include "obj/usym.h"
 #include "profile/aggregate.h"
 #include "profile/build.h"
+#include "profile/copy.h"
 #include "recording/recording.h"
 
 #define BIAS 0xffffffff80000000ull
@@ -195,6 +196,58 @@ static void unknown_callee_is_its_own_frame(void **state)
 	uni_symtab_destroy(sym);
 }
 
+static const char *mark_of(const struct uni_profile *p, const char *name)
+{
+	for (uint32_t i = 0; i < uni_profile_nr_frames(p); i++) {
+		if (strcmp(uni_profile_str(p, uni_profile_get_frame(p, i)->name), name) == 0)
+			return uni_profile_mark(p, i);
+	}
+	return NULL;
+}
+
+/* Over a tenth of its own samples; in profiles that are made of it, too. */
+static void unsure_functions_are_marked(void **state)
+{
+	static const struct {
+		uint64_t weight;
+		uint8_t flags, state;
+		unsigned fn;
+	} of[] = { { 90, 0, UNI_VCPU_RUNNING, 0 }, { 10, UNI_FRAME_UNSURE, UNI_VCPU_RUNNING, 0 },
+		{ 89, 0, UNI_VCPU_RUNNING, 1 }, { 11, UNI_FRAME_UNSURE, UNI_VCPU_RUNNING, 1 },
+		{ 9, UNI_FRAME_UNSURE, UNI_VCPU_STOLEN, 0 } };
+	struct place *p = *state;
+	const struct uni_build_opts opts = UNI_BUILD_DEFAULTS;
+	struct uni_symtab *sym = symbols(&p->err);
+	const struct uni_build_guest guest = {
+		.symtab = sym, .bias = BIAS, .image_path = "/boot/app.elf"
+	};
+	struct uni_profile *made[3] = { 0 };
+	struct uni_builder *b;
+
+	assert_int_equal(uni_builder_create(&opts, &guest, 1, &b), 0);
+	for (size_t i = 0; i < uni_array_len(of); i++) {
+		const uint64_t pc = BIAS + 0x1000 + 16 * of[i].fn;
+		const struct uni_sample s = { .weight = of[i].weight,
+			.state = of[i].state,
+			.nr = 1,
+			.pc = &pc,
+			.flags = &of[i].flags };
+
+		assert_int_equal(uni_builder_add(b, &s), 0);
+	}
+	assert_int_equal(uni_builder_finish(b, &made[0]), 0);
+	assert_int_equal(uni_profile_reversed(made[0], &made[1]), 0);
+	assert_int_equal(uni_profile_diff(made[0], made[1], false, &made[2]), 0);
+	for (size_t i = 0; i < uni_array_len(made); i++) {
+		assert_string_equal(mark_of(made[i], "a"), "");
+		assert_string_equal(mark_of(made[i], "b"), UNI_UNSURE_MARK);
+		assert_string_equal(mark_of(made[i], "[stolen]"), "");
+		uni_profile_destroy(made[i]);
+	}
+	uni_builder_destroy(b);
+	uni_symtab_destroy(sym);
+}
+
 static void functions_know_where_they_are(void **state)
 {
 	struct place *p = *state;
@@ -344,6 +397,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_and_filters),
 		cmocka_unit_test(unknown_callee_is_its_own_frame),
+		cmocka_unit_test(unsure_functions_are_marked),
 		cmocka_unit_test(functions_know_where_they_are),
 		cmocka_unit_test(uniprof_text),
 		cmocka_unit_test(aggregates_come_back),

@@ -61,11 +61,12 @@ static int teardown(void **state)
 	return 0;
 }
 
+static uint8_t chain_flags[16];
+
 /* Leaf first. */
 static void feed(struct fixture *f, uint64_t t_ns, uint32_t vcpu, uint8_t state, uint64_t weight,
 	const unsigned *fn, uint16_t nr)
 {
-	static const uint8_t flags[16];
 	uint64_t at[16];
 	struct uni_sample s = { .t_ns = t_ns,
 		.weight = weight,
@@ -74,7 +75,7 @@ static void feed(struct fixture *f, uint64_t t_ns, uint32_t vcpu, uint8_t state,
 		.stop = UNI_STOP_ROOT,
 		.nr = nr,
 		.pc = at,
-		.flags = flags };
+		.flags = chain_flags };
 
 	for (uint16_t i = 0; i < nr; i++)
 		at[i] = pc(fn[i]);
@@ -533,6 +534,28 @@ static void test_batch(void **state)
 		"\n");
 }
 
+static void test_unsure(void **state)
+{
+	struct uni_batch_opts opts = { .guest = "g" };
+	_cleanup_strbuf_ struct uni_strbuf b;
+	struct fixture *f = *state;
+	struct uni_sink *out = NULL;
+
+	feed_usual(f);
+	chain_flags[0] = UNI_FRAME_UNSURE;
+	FEED(f, 101 * SEC, 0, UNI_VCPU_RUNNING, 9, LEAF);
+	chain_flags[0] = 0;
+	refresh(f, 110 * SEC);
+	uni_strbuf_init(&b);
+	assert_int_equal(uni_sink_open_strbuf(&b, &out), 0);
+	uni_batch_text(&f->top, &opts, 7, out);
+	uni_batch_json(&f->top, &opts, 8, out);
+	assert_int_equal(uni_sink_close(out, NULL), 0);
+	assert_non_null(strstr(b.s, "  leaf ~\n"));
+	assert_non_null(strstr(b.s, "\n" UNI_UNSURE_MARK "  over 10 %"));
+	assert_non_null(strstr(b.s, "\"unsure\":0.18367"));
+}
+
 static void test_nanoseconds(void **state)
 {
 	static const struct {
@@ -569,6 +592,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_plugged_in, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memory_is_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_batch, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unsure, setup, teardown),
 		cmocka_unit_test(test_nanoseconds),
 	};
 

@@ -5,6 +5,7 @@ import { codeOf } from './code';
 import { button, fill, h } from './dom';
 import { percent, value } from './text';
 import { holds } from './overview';
+import { doubt } from './tree';
 
 export class Card {
     readonly root = h('aside', { class: 'card', label: 'The chosen function' });
@@ -50,6 +51,7 @@ export class Card {
             h('p', { class: 'kicker', text: first ? 'Hottest function' : 'Function' }),
             h('h2', {}, h('i', { class: 'dot', style: { background: app.css(func) } }), h('span', { class: 'name', text: f.name })),
             (f.image || f.place) && h('p', { class: 'dim', text: [f.image, f.place].filter(Boolean).join('  ') }),
+            f.unsure > 0 && h('p', { class: 'dim', text: doubt(f) }),
             h('div', { class: 'two' },
                 h('div', {}, h('b', { text: percent(self, val[0]!) }), h('span', { text: 'self' }), h('span', { class: 'dim', text: two(self, row?.self ?? 0) })),
                 h('div', {}, h('b', { text: percent(total, val[0]!) }), h('span', { text: 'with callees' }), h('span', { class: 'dim', text: two(total, row?.total ?? 0) }))),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The page's data (docs/formats/page.md): parts of base64 -> gzip -> header and columns.
 
-export type FrameRow = [name: string, kind: string, image: string, file: string, line: number];
+export type FrameRow = [name: string, kind: string, image: string, file: string, line: number, unsure?: number];
 // near_ns: samples of a stack in such a piece of time are one; flat: nodes that others stand for.
 export interface TreeHead { begin: string; unit: string; frames: FrameRow[]; near_ns?: number; flat?: number }
 export interface CallsHead extends TreeHead {

@@ -7,7 +7,7 @@ import { hiddenTools } from './hidden';
 import { layout, type Layout } from './layout';
 import { Stack } from './stack';
 import { count, nothing, percent, value } from './text';
-import { callers, type Graph } from './tree';
+import { callers, doubt, type Graph } from './tree';
 import { Tip } from './tip';
 import { Twin } from './twin';
 
@@ -151,6 +151,7 @@ export class Flame implements View {
                 `self ${value(g.self[n]!, unit)}, ${percent(g.self[n]!, g.total[0]!)}`);
         }
         if (f.place || f.image) lines.push([f.image, f.place].filter(Boolean).join('  '));
+        if (f.unsure > 0) lines.push(doubt(f));
         return lines;
     }
 

@@ -4,7 +4,7 @@ import { type App, type Change, type View } from './app';
 import { button, download, fill, h } from './dom';
 import { hiddenTools } from './hidden';
 import { count, percent, value } from './text';
-import type { FuncRow } from './tree';
+import { doubt, type FuncRow } from './tree';
 
 const rowPx = 26;
 const onPaper = 2000;
@@ -104,7 +104,7 @@ export class Functions implements View {
             click: () => app.setFunc(r.func) },
             this.cell(two ? r.self2 : r.self, two ? all2 : all, this.most[0], unit, r.func), this.cell(two ? r.total2 : r.total, two ? all2 : all, this.most[1], unit, r.func),
             two && h('span', { role: 'cell', class: 'num ' + (change > 0 ? 'more' : 'less'), text: (change > 0 ? '+' : '') + (100 * change).toFixed(2) + ' %' + (app.source!.sure?.[r.func] ? ' *' : '') }),
-            h('div', { role: 'cell', style: { 'min-width': '0' } }, h('button', { class: 'fn', type: 'button' }, h('span', { class: 'name', text: f.name }), (f.image || f.place) && h('span', { class: 'dim', text: '  ' + (f.place || f.image) }))));
+            h('div', { role: 'cell', style: { 'min-width': '0' } }, h('button', { class: 'fn', type: 'button' }, h('span', { class: 'name', text: f.name + (f.unsure > 0 ? ' ~' : ''), title: doubt(f) }), (f.image || f.place) && h('span', { class: 'dim', text: '  ' + (f.place || f.image) }))));
 
         row.setAttribute('aria-rowindex', String(index + 2));
         return row;

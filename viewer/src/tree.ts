@@ -1,26 +1,33 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Functions, call trees, and trees made of trees.
 import type { FrameRow } from './data';
+import { percent } from './text';
 
-export interface Func { name: string; kind: string; image: string; place: string }
+export interface Func { name: string; kind: string; image: string; place: string; unsure: number }
+
+// QEMU stops where a block of code begins. '': all its samples are sure.
+export function doubt(f: Func): string {
+    return f.unsure > 0 ? `~ ${percent(f.unsure, 1)} of its own samples may be of its caller or of its callee` : '';
+}
 
 // All functions of all trees: the same name of the same image is the same function everywhere.
 export class Funcs {
-    readonly list: Func[] = [{ name: 'all', kind: 'ours', image: '', place: '' }];
+    readonly list: Func[] = [{ name: 'all', kind: 'ours', image: '', place: '', unsure: 0 }];
     private known = new Map<string, number>();
     private ranks: Uint32Array | null = null;
 
     add(rows: FrameRow[]): Uint32Array {
         const out = new Uint32Array(rows.length);
 
-        rows.forEach(([name, kind, image, file, line], i) => {
+        rows.forEach(([name, kind, image, file, line, unsure], i) => {
             const key = name + '\0' + kind + '\0' + (kind === 'guest' ? image : '');
             let id = this.known.get(key);
             if (id === undefined) {
                 id = this.list.length;
                 this.known.set(key, id);
-                this.list.push({ name, kind, image, place: file ? file + ':' + line : '' });
+                this.list.push({ name, kind, image, place: file ? file + ':' + line : '', unsure: 0 });
             }
+            this.list[id]!.unsure = Math.max(this.list[id]!.unsure, unsure ?? 0);
             out[i] = id;
         });
         this.ranks = null;

@@ -92,6 +92,8 @@ void uni_json_function(
 		uni_json_kv(hex, j, "address", f->addr);
 	uni_json_value(j, "self", row->self);
 	uni_json_value(j, "total", row->total);
+	if (f->unsure != 0.0)
+		uni_json_kv(double, j, "unsure", f->unsure / f->own);
 	if (uni_profile_has_second(p)) {
 		uni_json_value(j, "self2", row->self2);
 		uni_json_value(j, "total2", row->total2);

@@ -203,7 +203,10 @@ static void put_title(struct uni_svg *g, const struct place *at, double value)
 				d == 0.0 ? 0.0 : 100.0 * d / g->max);
 		}
 	}
-	uni_sink_puts(g->out, ")</title>");
+	uni_sink_puts(g->out, ")");
+	if (uni_profile_mark(g->p, uni_profile_node(g->p, at->node)->frame)[0] != '\0')
+		uni_sink_puts(g->out, UNI_UNSURE_MARK ": " UNI_UNSURE_MEANS);
+	uni_sink_puts(g->out, "</title>");
 }
 
 /* Trailing zeros cost a tenth of the file. */
