@@ -49,7 +49,7 @@ static void name_promise(struct uni_lock_notes *n, uint32_t i)
 			uni_promise_builder_name(n->builder, p->id, n->in->thread[k].name) != 0)
 			n->failed = true;
 	}
-	if (uni_promise_builder_name_lock(n->builder, i, uni_trace_values_at, n->values) != 0)
+	if (uni_promise_builder_name_thing(n->builder, i, uni_trace_values_at, n->values) != 0)
 		n->failed = true;
 }
 

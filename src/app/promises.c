@@ -211,8 +211,9 @@ static int add_facts(struct uni_promise_builder *b, const struct uni_recording *
 	return add_on_cpu(b, trace);
 }
 
-/* Locks need no name from the guest: as a rule their address is that of a variable. */
-static int name_locks(
+/* A thing that is waited for needs no name from the guest: as a rule its address is that of a
+ * variable. */
+static int name_things(
 	struct uni_promise_builder *b, const struct uni_recording *rec, uint32_t guest)
 {
 	const struct uni_opt_list no_folders = { 0 };
@@ -220,7 +221,7 @@ static int name_locks(
 	int rc;
 
 	uni_trace_values_init(&values, rec, guest, NULL, &no_folders);
-	rc = uni_promise_builder_name_locks(b, uni_trace_values_at, &values);
+	rc = uni_promise_builder_name_things(b, uni_trace_values_at, &values);
 	uni_trace_values_deinit(&values);
 	return rc;
 }
@@ -249,7 +250,7 @@ static int from_session(const struct taker *to, const char *path,
 	if (rc == 0)
 		rc = from_calls(to, uni_tinput_get(t), err);
 	if (rc == 0 && to->builder != NULL && !args->quick &&
-		name_locks(to->builder, rec, guest) != 0)
+		name_things(to->builder, rec, guest) != 0)
 		rc = uni_err_nomem(err);
 	if (rc == 0 && to->builder != NULL)
 		rc = add_facts(to->builder, rec, guest);

@@ -186,11 +186,12 @@ int uni_promise_builder_heard(struct uni_promise_builder *b, uint32_t cpu, uint6
 /* A name from elsewhere, for the newest promise of that id if it has none and is a thread, or of
  * unknown type. Returns 0 or -UNI_ENOMEM. */
 int uni_promise_builder_name(struct uni_promise_builder *b, uint64_t id, const char *name);
-/* Calls fn for each lock without a name, and gives it that one; "": none. 0 or -UNI_ENOMEM. */
-int uni_promise_builder_name_locks(struct uni_promise_builder *b,
+/* Calls fn for each lock, or thing of unknown kind, without a name, and gives it that one; "":
+ * none. 0 or -UNI_ENOMEM. */
+int uni_promise_builder_name_things(struct uni_promise_builder *b,
 	void (*fn)(void *ctx, uint64_t id, char *ret, size_t cap), void *ctx);
-/* The same for that one promise, if it is such a lock. */
-int uni_promise_builder_name_lock(struct uni_promise_builder *b, uint32_t promise,
+/* The same for that one promise, if it is such a thing. */
+int uni_promise_builder_name_thing(struct uni_promise_builder *b, uint32_t promise,
 	void (*fn)(void *ctx, uint64_t id, char *ret, size_t cap), void *ctx);
 /* As far as it has come: nothing that is open has ended. The builder's. */
 const struct uni_promise_model *uni_promise_builder_model(const struct uni_promise_builder *b);

@@ -135,27 +135,27 @@ int uni_promise_builder_name(struct uni_promise_builder *b, uint64_t id, const c
 	return uni_promise_text(b, &e, &p->label);
 }
 
-int uni_promise_builder_name_lock(struct uni_promise_builder *b, uint32_t promise,
+int uni_promise_builder_name_thing(struct uni_promise_builder *b, uint32_t promise,
 	void (*fn)(void *ctx, uint64_t id, char *ret, size_t cap), void *ctx)
 {
 	struct uni_promise *p = &b->m.all.v[promise];
 	char name[UNI_TEXT_MAX] = "";
 	struct uni_promise_event e = { .text = name };
 
-	if (p->type != UNI_PROMISE_TYPE_LOCK || p->label != 0)
+	if (p->label != 0 || (p->type != UNI_PROMISE_TYPE_LOCK && uni_promise_has_kind(p)))
 		return 0;
 	fn(ctx, p->id, name, sizeof(name));
 	e.text_len = (uint32_t)strlen(name);
 	return e.text_len != 0 ? uni_promise_text(b, &e, &p->label) : 0;
 }
 
-int uni_promise_builder_name_locks(struct uni_promise_builder *b,
+int uni_promise_builder_name_things(struct uni_promise_builder *b,
 	void (*fn)(void *ctx, uint64_t id, char *ret, size_t cap), void *ctx)
 {
 	int rc = 0;
 
 	for (uint32_t i = 0; rc == 0 && i < b->m.all.nr; i++)
-		rc = uni_promise_builder_name_lock(b, i, fn, ctx);
+		rc = uni_promise_builder_name_thing(b, i, fn, ctx);
 	return rc;
 }
 

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
+
 #include "promise/record.h"
 #include "promise_events.h"
 
@@ -28,6 +30,35 @@ static void kind_is_not_known(void **state)
 		"unknown 0xffff80005678");
 	assert_string_equal(
 		uni_promise_name(m, uni_promise_find(b, 5), buf, sizeof(buf)), "unknown 5");
+}
+
+static void variable_at(void *ctx, uint64_t id, char *ret, size_t cap)
+{
+	(void)ctx;
+	(void)snprintf(
+		ret, cap, "%s", id == 0xffff80001234 || id == 0xffff80005678 ? "logged" : "");
+}
+
+/* The image may have a name for what is waited for. */
+static void things_are_variables(void **state)
+{
+	const struct uni_promise_model *m;
+	char buf[64];
+
+	(void)state;
+	ev(UNI_PE_SWITCH, 0xffff80001234, NOBODY);
+	ev(UNI_PE_READ_LATER, 0xffff80001234, 0xffff80005678);
+	ev(UNI_PE_READ_LATER, 0xffff80001234, 5);
+	assert_int_equal(uni_promise_builder_name_things(b, variable_at, NULL), 0);
+	m = uni_promise_builder_finish(b);
+	assert_string_equal(
+		uni_promise_name(m, uni_promise_find(b, 0xffff80005678), buf, sizeof(buf)),
+		"logged");
+	assert_string_equal(
+		uni_promise_name(m, uni_promise_find(b, 5), buf, sizeof(buf)), "unknown 5");
+	assert_string_equal(
+		uni_promise_name(m, uni_promise_find(b, 0xffff80001234), buf, sizeof(buf)),
+		"thread 0xffff80001234");
 }
 
 /* The guest's list was read later than the first records: one thread, which begins with its
@@ -246,6 +277,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_the_list_tells_at_the_end, begin, end),
 		cmocka_unit_test_setup_teardown(nothing_is_told_of_waits, begin, end),
 		cmocka_unit_test_setup_teardown(kind_is_not_known, begin, end),
+		cmocka_unit_test_setup_teardown(things_are_variables, begin, end),
 		cmocka_unit_test_setup_teardown(listed_before_it_is_made, begin, end),
 	};
 
