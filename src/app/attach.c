@@ -239,6 +239,20 @@ static bool is_elsewhere(const struct uni_guest *g, const struct uni_attach_args
 	       (args->over == NULL || !args->over(args->ended_ctx));
 }
 
+/* The image is neither at its linked address nor elsewhere: what is known of it? */
+static int say_elsewhere(const struct uni_guest *g, int rc, struct uni_err *err)
+{
+	const uint8_t *id;
+
+	if (g->differ.compared != 0 || g->other_ids == 0 || uni_image_build_id(g->image, &id) == 0)
+		return rc; /* the first error is more useful */
+	*err = (struct uni_err){ 0 };
+	return uni_err_set(err, UNI_EMISMATCH,
+		"%s is another build than what runs there, or is not there: none of %zu file%s "
+		"with a build-id in that memory has this one's. Give the file that runs (-e)",
+		uni_image_path(g->image), g->other_ids, uni_plural(g->other_ids));
+}
+
 /* First tries the linked address; an image that does not match there may have been moved. */
 static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
@@ -260,11 +274,12 @@ static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, 
 		rc = attach_at(g, args, false, err);
 	}
 	moved = (struct uni_err){ 0 };
+	g->other_ids = 0;
 	if (!is_elsewhere(g, args, rc))
 		return rc;
 	if (attach_at(g, args, true, &moved) != 0) {
 		g->bias = 0;
-		return rc; /* the first error is more useful */
+		return say_elsewhere(g, rc, err);
 	}
 	err->code = 0;
 	return 0;

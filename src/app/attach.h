@@ -73,6 +73,8 @@ struct uni_guest {
 	struct uni_difference differ;		 /* of the image, while the guest is attached */
 	struct uni_located more[UNI_IMAGES_MAX]; /* other images that were found in its memory */
 	size_t nr_more;
+	size_t other_ids; /* files in its memory that have another build-id than its image, which
+			     was looked for; 0: one has that */
 	struct uni_finder *finder; /* where images may come from (images.c); NULL: nowhere */
 	struct uni_inside *inside; /* of a guest whose memory is not read: inside.h; NULL: none */
 	struct uni_unwind_hints chain[UNI_IMAGES_MAX]; /* of all images, if there are several */

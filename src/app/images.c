@@ -100,7 +100,8 @@ static int look_for_images(struct uni_guest *g, struct uni_finder *f, struct uni
 		.arch = g->t->arch,
 		.nr_regs = (size_t)g->t->ops->nr_vcpus(g->t),
 		.sysroot = (const struct uni_sysroot *const *)f->root,
-		.nr_sysroots = f->nr_roots };
+		.nr_sysroots = f->nr_roots,
+		.others_ret = &g->other_ids };
 	int rc = hold_regs(g, f, args.nr_regs, err);
 
 	args.regs = f->regs;

@@ -170,18 +170,25 @@ static bool add_table(struct uni_search *s, uint64_t gva, uint64_t size)
 
 static int take_headers(struct uni_search *s)
 {
+	size_t others = 0;
+	bool is_there = false;
+
 	uni_vec_foreach (gva, &s->header) {
 		uint8_t id[UNI_BUILD_ID_MAX];
 		struct uni_headers h = { 0 };
 		size_t len = loaded_id(s, *gva, &h, id);
 		size_t image = len != 0 ? image_of(s, id, len) : UNI_IMAGES_MAX;
 
+		others += len != 0 && image == UNI_IMAGES_MAX;
+		is_there = is_there || image == 0;
 		if (image != UNI_IMAGES_MAX &&
 			!add_place(s, image, (struct place){ *gva - h.base, true }))
 			return -UNI_ENOMEM;
 		if (h.loaded && !add_table(s, h.dynamic - h.base + *gva, h.dynamic_size))
 			return -UNI_ENOMEM;
 	}
+	if (s->args.others_ret != NULL)
+		*s->args.others_ret = is_there ? 0 : others;
 	return 0;
 }
 

@@ -29,6 +29,9 @@ struct uni_locate_args {
 	const struct uni_sysroot *const *sysroot; /* where images may come from, nr_sysroots */
 	size_t nr_sysroots;
 	uint64_t time_ns; /* at most, of looking through memory; 0: 8 s */
+	/* NULL, or for the number of ELF headers there with the build-id of no image. 0: one has
+	 * that of list[0]. */
+	size_t *others_ret;
 };
 
 /*

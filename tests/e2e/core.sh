@@ -113,6 +113,16 @@ process_core() {
 	"$U" stacks "core:file=$1" -e "$BUILD/tests/e2e/crasher" --sysroot "$libc" >"$T/out" 2>"$T/err"
 	status=$?
 	cat "$T/err" "$T/out"
+	# The same with another build-id: nothing tells where it would be.
+	python3 - "$BUILD/tests/e2e/crasher" "$T/rebuilt" <<'P'
+import struct, sys
+elf = bytearray(open(sys.argv[1], "rb").read())
+elf[elf.index(struct.pack("<III4s", 4, 20, 3, b"GNU")) + 16] ^= 0xff
+open(sys.argv[2], "wb").write(elf)
+P
+	! "$U" stacks "core:file=$1" -e "$T/rebuilt" 2>"$T/err2" >&2 &&
+		grep 'rebuilt is another build than what runs there, or is not there: none of [1-9][0-9]* files* with a build-id' "$T/err2" ||
+		{ cat "$T/err2"; return 1; }
 	[ $status -eq 0 ] && grep -q 'process core' "$T/err" &&
 		tr '\n' ' ' <"$T/out" | grep -q 'abort+.*crash_inner+.*crash_inner+.*crash_inner+.*crash_inner+.*crash_outer+.* main+'
 }

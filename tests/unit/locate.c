@@ -31,11 +31,14 @@ static void test_by_code(void **state)
 static void test_not_there(void **state)
 {
 	struct world *w = *state;
+	size_t others = 0;
 
 	make_file(w->file, 8); /* of another build */
 	map_image(w, 0x10000000, 0, true);
+	w->args.others_ret = &others;
 	locate_one(w);
 	assert_false(w->found[0]);
+	assert_int_equal(others, 1);
 	assert_int_equal(w->nr, 1);
 }
 
@@ -43,12 +46,15 @@ static void test_not_there(void **state)
 static void test_copies(void **state)
 {
 	struct world *w = *state;
+	size_t others = 9;
 
 	map_image(w, 0x10000000, MADE_NX, true);
 	map_image(w, 0x70000000, 0, true);
+	w->args.others_ret = &others;
 	locate_one(w);
 	assert_true(w->found[0]);
 	assert_int_equal(w->list[0].bias, 0x70000000);
+	assert_int_equal(others, 0);
 }
 
 /* If it could run at several addresses, the vCPUs decide: by pc, else by their stacks. */
