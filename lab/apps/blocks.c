@@ -10,11 +10,11 @@
  * all run, and a loop of none to three turns. `both` and `empty` are nearly nothing. forks=1: all
  * in `forks`.
  *
- * jumps=1, on x86_64: places behind a call that more leads to than the callee's return. A third of
- * all is in `interprets`, which goes there by a pointer, and a third in `parts.cold`, which jumps
- * there into `parts`. `blocks_empty` returned there once. The last third is in `reached`. `through`
- * comes to it by `thunk`, as a call by a pointer is compiled against speculation. The return of
- * `thunk` is a jump.
+ * jumps=1, on x86_64: places behind a call that more leads to than the callee's return. A quarter
+ * of all is in `interprets`, which goes there by a pointer, and one in `parts.cold`, which jumps
+ * there into `parts`. `blocks_empty` returned there once. A quarter each is in `reached` and
+ * `direct`. `through` comes to `reached` by `thunk`, as a call by a pointer is compiled against
+ * speculation: the return of `thunk` is a jump. Both return by a jump to `return_thunk`.
  */
 #include "lab.h"
 
@@ -103,20 +103,17 @@ LAB_FUNC static void fork_often(uint64_t turns)
 }
 
 #ifdef __x86_64__
-void interprets(void), parts(void), through(void (*f)(void));
-
-LAB_FUNC static void reached(void)
-{
-	DIVIDE("60");
-}
+void interprets(void), parts(void), through(void (*f)(void)), reached(void), direct(void);
 
 LAB_FUNC static void jump_often(uint64_t turns)
 {
 	while (turns-- != 0) {
 		interprets();
 		parts();
-		for (unsigned i = 0; i < 16; i++)
+		for (unsigned i = 0; i < 16; i++) {
 			through(reached);
+			direct();
+		}
 	}
 }
 #endif

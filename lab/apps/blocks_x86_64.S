@@ -56,6 +56,28 @@ function thunk
 	ret
 end thunk
 
+/* As gcc's __x86_return_thunk. */
+function return_thunk
+	call 2f
+1:	pause
+	lfence
+	jmp 1b
+2:	lea 8(%rsp), %rsp
+	ret
+end return_thunk
+
+function reached
+	mov $3, %ecx
+	divides
+	jmp return_thunk
+end reached
+
+function direct
+	mov $3, %ecx
+	divides
+	jmp return_thunk
+end direct
+
 function through
 	mov %rdi, %rax
 	call thunk

@@ -23,9 +23,10 @@ enum uni_branch {
 	UNI_BRANCH_INDIRECT,
 	UNI_BRANCH_POINTER, /* a call by a register or memory; its "target" is where it returns */
 	UNI_BRANCH_RETURN,
-	UNI_BRANCH_END, /* nothing goes on behind it: a trap, or a return from an interrupt */
-	UNI_BRANCH_PAD, /* nothing, between functions */
-	UNI_BRANCH_TOP, /* no branch: it writes the word that a return would take */
+	UNI_BRANCH_END,	 /* nothing goes on behind it: a trap, or a return from an interrupt */
+	UNI_BRANCH_PAD,	 /* nothing, between functions */
+	UNI_BRANCH_TOP,	 /* no branch: it writes the word that a return would take */
+	UNI_BRANCH_DROP, /* the same: it takes that word off the stack */
 };
 
 enum uni_skid_flags {

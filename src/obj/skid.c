@@ -46,6 +46,7 @@ struct reader {
 struct function {
 	struct reader *r;
 	const struct uni_symbol *f;
+	const uint8_t *code;
 	uint64_t end; /* as in struct uni_skid_entry */
 	bool is_odd;
 	enum uni_branch last;
@@ -66,13 +67,25 @@ static bool may_be_same(const struct frame *a, const struct frame *b)
 	return !a->is_known || !b->is_known || (a->reg == b->reg && a->arg == b->arg);
 }
 
+/* Code that drops the return address of the call that leads there: the call is a jump. */
+static bool is_jump(const struct function *f, uint64_t callee)
+{
+	size_t at = (size_t)(callee - f->f->addr);
+	uint64_t to;
+
+	return uni_image_arch(f->r->img)->branch(
+		       f->code + at, (size_t)f->f->size - at, callee, &to) == UNI_BRANCH_DROP;
+}
+
 static bool add_call(struct function *f, uint64_t ret, uint64_t callee)
 {
 	const struct uni_symbol *to = uni_image_lookup(f->r->img, callee);
 
-	/* To a place within: a thunk that returns to where it was told. */
-	if (to == f->f && to->addr != callee)
-		f->is_odd = true;
+	/* To a place within: a thunk that returns to where it was told, or just returns. */
+	if (to == f->f && to->addr != callee) {
+		f->is_odd = f->is_odd || !is_jump(f, callee);
+		return uni_vec_push(&f->r->target, callee);
+	}
 	return to == NULL || to->addr != callee ||
 	       uni_vec_push(&f->r->call, ((struct uni_skid_call){ ret, callee, 0 }));
 }
@@ -174,7 +187,8 @@ static bool read_branch(struct function *f, const uint8_t *code, size_t size, ui
 
 static bool goes_on(enum uni_branch last)
 {
-	return last == UNI_BRANCH_NONE || last == UNI_BRANCH_JUMP || last == UNI_BRANCH_TOP;
+	return last == UNI_BRANCH_NONE || last == UNI_BRANCH_JUMP || last == UNI_BRANCH_TOP ||
+	       last == UNI_BRANCH_DROP;
 }
 
 /* A function whose return, or unreadable code, leads nobody knows where. */
@@ -187,7 +201,7 @@ static bool add_odd(struct reader *r, uint64_t addr)
 static bool read_function(struct reader *r, const struct uni_symbol *f, const uint8_t *code)
 {
 	const struct uni_arch *a = uni_image_arch(r->img);
-	struct function fn = { .r = r, .f = f };
+	struct function fn = { .r = r, .f = f, .code = code };
 	size_t size, i;
 	bool ok = true;
 

@@ -87,26 +87,33 @@ static void doubt_return(const struct uni_unwinder *u, struct uni_chain *c)
 
 #define ENDS_MOST 8 /* functions, each of which leaves for the next alone */
 
+/* Another function ran before its first byte: it only returns, and does not begin again. */
+static bool is_last(const struct uni_skid_entry *entry)
+{
+	return entry->end == 0 && !entry->is_repeated;
+}
+
 /*
- * The function that jumped to `entry`, if the one that was called can have left by this jump only.
- * NULL: it is not known.
+ * Which function jumped to `entry`, after `callee` was called? 0: one of several, or one that a
+ * pointer leads to. False: none is known to lead there.
  */
-static const struct uni_skid_entry *find_jumper(
-	const struct uni_unwinder *u, uint64_t callee, const struct uni_skid_entry *entry)
+static bool find_jumper(const struct uni_unwinder *u, uint64_t callee,
+	const struct uni_skid_entry *entry, uint64_t *pc_ret)
 {
 	const struct uni_skid_entry *from = find_entry(u, callee + u->skid_bias);
 
-	if (entry->end != 0 || entry->is_repeated)
-		return NULL;
 	for (unsigned i = 0; from != NULL && i < ENDS_MOST; i++) {
-		if (from->end == entry->svma)
-			return from;
+		bool is_known = from->end == entry->svma;
+
+		*pc_ret = is_known ? from->svma + u->skid_bias : 0;
+		if (is_known || from->end == UNI_SKID_ANYWHERE)
+			return true;
 		from = find_entry(u, from->end + u->skid_bias);
 	}
-	return NULL;
+	return false;
 }
 
-/* Puts the function that jumped in the place of one that has not begun. */
+/* Puts the function that jumped in the place of one that has not begun. pc 0: it is not known. */
 static void replace_leaf(uint64_t pc, struct uni_chain *c)
 {
 	c->pc[0] = pc;
@@ -117,9 +124,9 @@ static void replace_leaf(uint64_t pc, struct uni_chain *c)
 static void unskid_entered(const struct uni_unwinder *u, struct uni_chain *c)
 {
 	const struct uni_skid_entry *entry = find_entry(u, c->pc[0]);
-	const struct uni_skid_entry *jumper;
 	const struct uni_skid_call *call;
-	bool is_callee;
+	uint64_t jumper = 0;
+	bool is_callee, is_known;
 
 	if (c->nr < 2 || (c->flags[1] & (UNI_FRAME_EXACT | UNI_FRAME_GUESS)) != 0)
 		return;
@@ -128,12 +135,16 @@ static void unskid_entered(const struct uni_unwinder *u, struct uni_chain *c)
 		return;
 	is_callee = call->callee == entry->svma ? (call->flags & UNI_SKID_ENTERS) != 0
 						: call->callee == 0 && !entry->is_jumped;
-	jumper = is_callee || call->callee == 0 ? NULL : find_jumper(u, call->callee, entry);
-	if (is_callee)
+	if (is_callee) {
 		take_off(c);
-	else if (jumper != NULL)
-		replace_leaf(jumper->svma + u->skid_bias, c);
-	else
+		return;
+	}
+	is_known = is_last(entry) && call->callee != 0 && call->callee != entry->svma &&
+		   find_jumper(u, call->callee, entry, &jumper);
+	/* A pointer led to it, or to a function that jumped there: it did not run itself. */
+	if (is_known || (is_last(entry) && call->callee == 0))
+		replace_leaf(jumper, c);
+	if (!is_known)
 		c->flags[0] |= UNI_FRAME_UNSURE;
 }
 

@@ -92,11 +92,11 @@ def blocks(report, samples):
 
 def jumps(report, samples):
     """To which function a stop behind a call belongs is not certain where a jump leads there: it is on the side of `parts`. The
-    return of `thunk` is a jump, so `through` has called nobody knows whom."""
+    return of `thunk` is a jump, so `through` has called nobody knows whom. `return_thunk` returns for functions that jump there."""
     own = self_of(report)
     own['[unknown callee]'] = own.pop('reached')
     own['parts'] += own.pop('parts.cold')
-    names = ('interprets', 'parts', '[unknown callee]', 'blocks_empty', 'thunk')
+    names = ('interprets', 'parts', '[unknown callee]', 'direct', 'blocks_empty', 'thunk', 'return_thunk')
     all_of = sum(own[n] for n in names)
     return shares_fit(*own_of_samples(samples, names), {n: own[n] / all_of for n in names}, 0.1)
 

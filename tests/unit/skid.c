@@ -205,7 +205,8 @@ static void first_byte_is_the_callers(void **state)
 	assert_int_equal(c.pc[0], TEXT + BIAS + 0x13);
 	c = unskid(TEXT + BIAS + 0x20, TEXT + BIAS + 0x14, 0, UNI_VCPU_RUNNING);
 	assert_int_equal(c.nr, 2);
-	assert_int_equal(c.flags[0], UNI_FRAME_EXACT | UNI_FRAME_UNSURE);
+	assert_int_equal(c.pc[0], 0); /* plain did not run itself, in either case */
+	assert_int_equal(c.flags[0], UNI_FRAME_EXACT | UNI_FRAME_MOVED | UNI_FRAME_UNSURE);
 	/* Not a function's first byte. */
 	c = unskid(TEXT + BIAS + 0x31, TEXT + BIAS + 0x14, 0, UNI_VCPU_RUNNING);
 	assert_int_equal(c.flags[0], UNI_FRAME_EXACT);
@@ -463,6 +464,10 @@ static void kinds(void **state)
 	for (size_t i = 0; i < uni_array_len(top); i++)
 		assert_int_equal(x86(top[i]), UNI_BRANCH_TOP);
 	assert_int_equal(x86(0x0824448948), UNI_BRANCH_NONE); /* mov %rax,8(%rsp) */
+	assert_int_equal(x86(0x0824648d48), UNI_BRANCH_DROP);
+	assert_int_equal(x86(0x08c48348), UNI_BRANCH_DROP);
+	assert_int_equal(x86(0x10c48348), UNI_BRANCH_NONE);
+	assert_int_equal(x86(0x08c48349), UNI_BRANCH_NONE); /* add $8,%r12 */
 	assert_int_equal(x86(0xc3f3), UNI_BRANCH_RETURN);
 	assert_int_equal(x86(0xc2), UNI_BRANCH_RETURN);
 	assert_int_equal(x86(0x0b0f), UNI_BRANCH_END);

@@ -9,6 +9,9 @@
 
 #include "skid_code.h"
 
+#define MOVED  (UNI_FRAME_EXACT | UNI_FRAME_MOVED)
+#define UNSURE (UNI_FRAME_EXACT | UNI_FRAME_UNSURE)
+
 static const struct spec_sym end_syms[] = {
 	FUNC("calls", 0x00, 0x24),
 	FUNC("one", 0x30, 5),
@@ -19,6 +22,9 @@ static const struct spec_sym end_syms[] = {
 	FUNC("to_loops", 0x60, 2),
 	FUNC("falls", 0x64, 4),
 	FUNC("behind", 0x68, 2),
+	FUNC("drops", 0x78, 0x0f),
+	FUNC("to_drops", 0x88, 2),
+	FUNC("calls_too", 0x90, 8),
 };
 
 /* Functions that end in others, by jumps or by falling through. */
@@ -38,6 +44,11 @@ static const struct piece end_code[] = {
 	PIECE(0x68, 0x90, 0xc3),		   /* nop; ret */
 	/* Another one: jmp behind the first call of thunk. */
 	PIECE(0x70, 0x89, 0xc0, 0xeb, 0xaa),
+	/* GCC's thunk of returns: call 1f; 0: pause; jmp 0b; 1: lea 8(%rsp),%rsp; ret */
+	PIECE(0x78, 0xe8, 4, 0, 0, 0, 0xf3, 0x90, 0xeb, 0xfc, 0x48, 0x8d, 0x64, 0x24, 8, 0xc3),
+	PIECE(0x88, 0xeb, 0xee), /* jmp drops */
+	/* call to_drops; call *%rax; ret */
+	PIECE(0x90, 0xe8, 0xf3, 0xff, 0xff, 0xff, 0xff, 0xd0, 0xc3),
 };
 
 static struct uni_skid read_ends(void)
@@ -50,27 +61,29 @@ static struct uni_skid read_ends(void)
 static void jumper_is_named(void **state)
 {
 	static const struct {
-		uint64_t pc, call, jumper;
+		uint64_t pc, call, jumper; /* 0: not known */
+		uint8_t flags;
 	} row[] = {
-		{ 0x50, 0x05, 0x30 }, /* one left for thunk */
-		{ 0x50, 0x0a, 0 },    /* both, or one */
-		{ 0x50, 0x0f, 0x30 }, /* chain left for one, and that for thunk */
-		{ 0x30, 0x0f, 0 },    /* one leaves, and may come back */
-		{ 0x58, 0x14, 0 },    /* or loops itself */
-		{ 0x68, 0x19, 0x64 }, /* falls went on, or into it */
-		{ 0x50, 0x19, 0 },    /* falls does not lead there */
+		{ 0x50, 0x05, 0x30, MOVED },	       /* one left for thunk */
+		{ 0x50, 0x0a, 0, MOVED },	       /* both, or one */
+		{ 0x50, 0x0f, 0x30, MOVED },	       /* chain left for one, and that for thunk */
+		{ 0x30, 0x0f, 0x30, UNSURE },	       /* one leaves, and may come back */
+		{ 0x58, 0x14, 0x58, UNSURE },	       /* or loops itself */
+		{ 0x68, 0x19, 0x64, MOVED },	       /* falls went on, or into it */
+		{ 0x50, 0x19, 0x50, UNSURE },	       /* falls does not lead there */
+		{ 0x78, 0x95, 0x88, MOVED },	       /* it drops an address, and returns */
+		{ 0x78, 0x97, 0, MOVED | UNSURE },     /* a pointer led there, or to a jump */
+		{ 0x81, 0x97, 0x81, UNI_FRAME_EXACT }, /* behind the call within */
 	};
 	struct uni_skid s = read_ends();
 
 	for (size_t i = 0; i < uni_array_len(row); i++) {
 		struct uni_chain c = unskid_by(&s, TEXT + BIAS + row[i].pc,
 			TEXT + BIAS + row[i].call, 0, UNI_VCPU_RUNNING);
-		bool is_known = row[i].jumper != 0;
 
 		assert_int_equal(c.nr, 2);
-		assert_int_equal(c.pc[0], TEXT + BIAS + (is_known ? row[i].jumper : row[i].pc));
-		assert_int_equal(c.flags[0],
-			UNI_FRAME_EXACT | (is_known ? UNI_FRAME_MOVED : UNI_FRAME_UNSURE));
+		assert_int_equal(c.pc[0], row[i].jumper != 0 ? TEXT + BIAS + row[i].jumper : 0);
+		assert_int_equal(c.flags[0], row[i].flags);
 		assert_int_equal(c.pc[1], TEXT + BIAS + row[i].call);
 	}
 	uni_skid_deinit(&s);

@@ -47,6 +47,15 @@ static bool writes_top(const uint8_t *code, size_t n)
 	       (is_store && n >= 3 && (code[1] & 0xc7) == 0x04 && code[2] == 0x24);
 }
 
+/* add $8,%rsp; lea 8(%rsp),%rsp. */
+static bool drops_top(const uint8_t *code, size_t n)
+{
+	static const uint8_t add[] = { 0x48, 0x83, 0xc4, 8 }, lea[] = { 0x48, 0x8d, 0x64, 0x24, 8 };
+
+	return (n >= sizeof(add) && memcmp(code, add, sizeof(add)) == 0) ||
+	       (n >= sizeof(lea) && memcmp(code, lea, sizeof(lea)) == 0);
+}
+
 static enum uni_branch of_two_bytes(
 	const uint8_t *code, size_t n, uint64_t at, uint64_t *target_ret)
 {
@@ -93,6 +102,8 @@ enum uni_branch uni_x86_64_branch(const uint8_t *code, size_t n, uint64_t at, ui
 
 	if (n == prefixes)
 		return UNI_BRANCH_NONE;
+	if (drops_top(code, n))
+		return UNI_BRANCH_DROP;
 	if (is_repeated(code, prefixes, code[prefixes])) {
 		*target_ret = at;
 		return UNI_BRANCH_JUMP;
