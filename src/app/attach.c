@@ -71,9 +71,10 @@ int uni_guest_load_image(
 				"%s: the image of process %d cannot be read: permission denied%s "
 				"give the ELF with --image ELF",
 				g->spec.text, g->info.pid,
-				geteuid() == 0 ? " to root, too, as in a container without "
-						 "CAP_SYS_PTRACE:"
-					       : "; be its user or root, or");
+				geteuid() == 0 || uni_door_is_used()
+					? " to root, too, as in a container without "
+					  "CAP_SYS_PTRACE:"
+					: "; be its user or root, or");
 		if (g->info.absent)
 			return uni_err_set(err, UNI_ENOENT, "%s: %s", g->spec.text, g->info.note);
 		return uni_err_set(err, UNI_EUSAGE,

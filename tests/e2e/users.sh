@@ -53,6 +53,17 @@ own_process() { # WAY METHOD
 	guest=$!
 	wait_for 60 grep -q '^lab: running' "$N/out" && records "$2" app_main "proc:pid=$guest,via=$1" "$N/process"
 }
+closed_image() { # to root without a capability, who is not told to be root; and to an ordinary user, who is
+	$nobody sleep 100 &
+	other=$!
+	setpriv --bounding-set=-sys_ptrace --inh-caps=-all "$U" record "proc:pid=$other" -d 1 -o "$T/o.uniscope" 2>"$T/err"
+	setpriv --reuid=65533 --regid=65533 --clear-groups --inh-caps=-all --bounding-set=-all "$T/uniscope" \
+		record "proc:pid=$other" -d 1 -o "$T/o.uniscope" 2>"$T/err2"
+	kill "$other"
+	cat "$T/err" "$T/err2"
+	grep -q 'permission denied to root, too, as in a container without CAP_SYS_PTRACE' "$T/err" &&
+		grep -q 'permission denied; be its user or root, or give the ELF' "$T/err2"
+}
 others_process() { # and it goes on
 	sleep 100 &
 	other=$!
@@ -131,6 +142,7 @@ if [ -e "$N/process" ]; then
 		in_all check 'proc: by perf events' own_process perf perf
 	fi
 	check 'proc: not one of others' others_process
+	check 'proc: an image that cannot be read, and the way to it' closed_image
 fi
 check 'record --wait: a guest that comes later' record_waits
 in_all check 'top --wait: the same' top_waits
