@@ -37,6 +37,13 @@ def told(b, T, craft, frames, text, same, ok):
     craft("few", {**head, "quality": quality, "recording": {"closed": True, "frequency_hz": 100, "guests": [{**guest, "complete": 1.0, "skipped": 2}]}}, data)
     b.open(f"file://{T}/few.html#v=flame")
     same(text(b, ".doubtful span"), "only 2 samples to tell shares from; half of them", "looks: that samples are too few is told above the flame graph")
+    craft("half", {**head, "samples": {**head["samples"], "frames": [[*row, 0.43] for row in frames("work")]}}, data)
+    doubt = "~ 43.0 % of its own samples may be of its caller or of its callee"
+    for name, row in (("half", ["work ~", doubt]), ("few", ["work", ""])):
+        b.open(f"file://{T}/{name}.html#v=functions")
+        b.settle()
+        same(b.run("[...document.querySelectorAll('.tr .name')].map(e => [e.textContent, e.title])"), [row], f"looks: {name}: a function that is unsure has a mark")
+        same(doubt in text(b, "aside.card"), name == "half", f"looks: {name}: and its card says why")
     b.open(f"file://{T}/poor.html#v=flame")
     strip = text(b, ".doubtful span")
     ok("100 % of the call chains do not reach" in strip and "59.0 % of the samples were skipped" in strip, "looks: bad quality is told above the flame graph", strip)
