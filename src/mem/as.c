@@ -424,7 +424,7 @@ int uni_as_check_exec(struct uni_as *as, uni_gva va)
 	/* A process has no page tables here, and no code outside of its half. */
 	if (as->root.geometry == NULL)
 		return uni_gmem_space(as->m) != UNI_GMEM_VIRTUAL ||
-				       uni_gmem_has(as->m, uni_gpa_of(va.v))
+				       uni_gmem_may_be_code(as->m, uni_gpa_of(va.v))
 			       ? 0
 			       : -UNI_EFAULT;
 	rc = look_up(as, va.v, &e);

@@ -168,6 +168,11 @@ bool uni_gmem_has(const struct uni_gmem *m, uni_gpa gpa)
 	return find_region(m, gpa.v) != NULL;
 }
 
+bool uni_gmem_may_be_code(const struct uni_gmem *m, uni_gpa gpa)
+{
+	return uni_gmem_has(m, gpa) && (m->ops->is_code == NULL || m->ops->is_code(m->ctx, gpa.v));
+}
+
 int uni_gmem_read(struct uni_gmem *m, uni_gpa gpa, void *buf, size_t len)
 {
 	uint64_t at = gpa.v;

@@ -40,6 +40,11 @@ struct uni_gmem_ops {
 	 * Returns how many pieces, from the first on, were copied whole; or an error as read().
 	 */
 	int (*read_many)(void *ctx, const struct uni_gmem_piece *piece, size_t nr);
+	/*
+	 * Optional, for addresses of UNI_GMEM_VIRTUAL: may the guest execute what is there? NULL:
+	 * the target does not know.
+	 */
+	bool (*is_code)(void *ctx, uint64_t va);
 	void (*close)(void *ctx); /* may be NULL */
 };
 
@@ -84,6 +89,8 @@ bool uni_gmem_is_direct(const struct uni_gmem *m);
 
 /* Is the byte in a region? */
 bool uni_gmem_has(const struct uni_gmem *m, uni_gpa gpa);
+/* And can it be code, as far as the target knows? */
+bool uni_gmem_may_be_code(const struct uni_gmem *m, uni_gpa gpa);
 
 /*
  * Copies [gpa, gpa + len) to buf, across adjacent regions if needed. Returns 0; -UNI_ERANGE if any

@@ -83,7 +83,14 @@ static int read_memory(
 	return raw->alone ? -UNI_EFAULT : read_process(r, from, buf, len);
 }
 
-static const struct uni_gmem_ops gmem_ops = { .read = read_memory };
+static bool is_code_of_process(void *ctx, uint64_t va)
+{
+	const struct uni_rawstack *r = ctx;
+
+	return uni_gmem_may_be_code(r->t->ops->gmem(r->t), uni_gpa_of(va));
+}
+
+static const struct uni_gmem_ops gmem_ops = { .read = read_memory, .is_code = is_code_of_process };
 
 /* Nobody waits for it: a busy host may take its time. */
 static const struct uni_as_budget budget = {

@@ -294,4 +294,6 @@ static int step_cfi(void *ctx, struct uni_as *as, struct uni_regs *regs, struct 
 	return 0;
 }
 
-const struct uni_unwinder_ops uni_unwind_cfi = { .name = "cfi", .step = step_cfi, .run = run_cfi };
+const struct uni_unwinder_ops uni_unwind_cfi = {
+	.name = "cfi", .step = step_cfi, .run = run_cfi, .knows = true
+};

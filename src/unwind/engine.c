@@ -22,6 +22,7 @@ struct walk {
 	unsigned gaps;		   /* so often frames were left out */
 	unsigned since;		   /* frames since frames were left out without a look at each */
 	bool guessed;		   /* and then all later frames are guesses, too */
+	bool astray;		   /* rows have named a caller where no code is */
 };
 
 static void add_stepper(struct uni_unwinder *u, const struct uni_unwinder_ops *ops)
@@ -184,6 +185,7 @@ static int step_walk(struct walk *w)
 		if (rc == 0)
 			step_back(w, &callee);
 		stop = rc == 0 ? UNI_STOP_LOOP : w->st.stop;
+		w->astray |= stop == UNI_STOP_BADPC && ops->knows;
 		/* A scan of this stack could not find a caller on another one. */
 		if (!is_broken(stop) || (rc != 0 && w->st.elsewhere))
 			break;
@@ -417,6 +419,9 @@ void uni_unwind_go(const struct uni_unwinder *u, struct uni_as *as, const struct
 	}
 	if (w.gaps != 0 && ret->nr > UNI_CHAIN_INNER + UNI_CHAIN_OUTER)
 		drop_frames(ret, uni_min(w.since, (unsigned)UNI_CHAIN_OUTER));
+	/* Guesses led to the root, but the way there is not known. */
+	if (w.astray && w.st.stop == UNI_STOP_ROOT)
+		w.st.stop = UNI_STOP_BADPC;
 	ret->stop = (uint8_t)w.st.stop;
 	ret->top_sp = w.regs.sp;
 }

@@ -43,6 +43,7 @@ struct uni_unwinder_ops {
 	 */
 	void (*run)(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st,
 		struct uni_chain *c, uint16_t max);
+	bool knows;   /* where its caller is no code, the way to the root is lost */
 	bool guesses; /* a last resort: also tried when another stepper found that the chain is
 			 broken */
 };

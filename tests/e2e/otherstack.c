@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A process whose C runs on a stack of its own, as OCaml 5's does: the caller's frame is found by
- * rbx. The C library copies there or, with an argument, tells the time.
+ * rbx. The C library copies there or, with an argument, tells the time. With "raise" it stays where
+ * rows are wrong, as while OCaml raises an exception. An address of the stack is in place of the
+ * return address.
  */
 #include <stddef.h>
 #include <string.h>
@@ -13,6 +15,7 @@ static char from[SIZE], to[SIZE];
 static char stack[1u << 16] __attribute__((aligned(16)));
 
 void run_on(void *top, void (*fn)(void));
+void raises(void);
 
 __attribute__((noinline)) static void copies(void)
 {
@@ -38,7 +41,16 @@ __asm__(".text\n"
 	"	.cfi_def_cfa_offset 8\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
-	"	.size run_on, . - run_on\n");
+	"	.size run_on, . - run_on\n"
+	".globl raises\n"
+	".type raises, @function\n"
+	"raises:\n"
+	"	.cfi_startproc\n"
+	"	push %rsp\n"
+	"0:	pause\n"
+	"	jmp 0b\n"
+	"	.cfi_endproc\n"
+	"	.size raises, . - raises\n");
 
 __attribute__((noinline)) static void tells(void)
 {
@@ -50,7 +62,8 @@ __attribute__((noinline)) static void tells(void)
 
 int main(int argc, char **argv)
 {
-	(void)argv;
+	if (argc > 1 && strcmp(argv[1], "raise") == 0)
+		raises();
 	for (;;)
 		run_on(stack + sizeof(stack), argc > 1 ? tells : copies);
 }

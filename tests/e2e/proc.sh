@@ -222,6 +222,21 @@ on_another_stack() {
 	done
 }
 
+# A word of the stack is no caller, whatever the rows say; the way goes on by a guess, and is not complete.
+stack_is_no_code() { # WAY
+	end
+	"$BUILD/tests/e2e/otherstack" raise &
+	pid=$!
+	stacks_until ' raises+' || return 1
+	timeout 90 "$U" record "proc:pid=$pid,via=$1" -q -F 499 -d 0.5 -o "$T/s.uniscope" --overwrite &&
+		"$U" export --no-inline "$T/s.uniscope" -f folded -o "$T/p.folded" && cat "$T/p.folded" &&
+		"$U" export "$T/s.uniscope" -f json -o "$T/s.json" || return 1
+	grep -q 'main ?;raises ' "$T/p.folded" && ! grep 0x "$T/p.folded" &&
+		grep -A9 ' raises+' "$T/stacks" >"$T/above" && ! grep ' 00007ff' "$T/above" &&
+		python3 -c 'import json, sys; g = json.load(open(sys.argv[1]))["recording"]["guests"][0]
+print(g["complete"]); sys.exit(g["complete"] > 0.1)' "$T/s.json"
+}
+
 # An upgrade replaces libraries of running processes. The old file has its names, in `stacks` and for the observer of `record`.
 deleted_library() {
 	rm -rf "$T/lib"
@@ -466,6 +481,9 @@ check 'one that a signal has stopped' stopped
 check 'one in a system call' in_kernel
 check 'one that asks for the time' in_vdso
 check 'libraries on a stack that was switched to' on_another_stack
+for way in $ways; do
+	check "a place of the stack in place of a caller, by $way" stack_is_no_code $way
+done
 check 'a recording that is too short' too_short
 in_all check 'a library that was replaced while it runs' deleted_library
 check 'processes without a program, and one without its first thread' ended

@@ -362,6 +362,24 @@ static void scanning(void **state)
 	close_fixture(&f);
 }
 
+/* Rows lead to no code. Guesses go on to a root, but the chain is not complete. */
+static void rows_lead_astray(void **state)
+{
+	struct fixture f;
+	uint64_t b;
+
+	open_fixture(&f);
+	b = ret_into(&f, OUTER, BY_SP);
+	word(&f, 24, BASE + SIZE + 16);
+	word(&f, 40, b);
+	unwind(&f, FN(BY_SP) + 0x80);
+	expect(&f, UNI_STOP_BADPC, 2, FN(BY_SP) + 0x80, EXACT, b, GUESS);
+	word(&f, 24, b);
+	unwind(&f, FN(BY_SP) + 0x80);
+	expect(&f, UNI_STOP_ROOT, 2, FN(BY_SP) + 0x80, EXACT, b, 0);
+	close_fixture(&f);
+}
+
 static void broken_chains(void **state)
 {
 	struct fixture f;
@@ -559,6 +577,7 @@ int main(void)
 		cmocka_unit_test(expressions_in_rules),
 		cmocka_unit_test(mixed_chain),
 		cmocka_unit_test(scanning),
+		cmocka_unit_test(rows_lead_astray),
 		cmocka_unit_test(broken_chains),
 		cmocka_unit_test(operators),
 		cmocka_unit_test(operators_of_one),

@@ -312,6 +312,36 @@ static void test_behind_the_copy_is_the_process(void **state)
 	free_fake(f);
 }
 
+static bool is_below_stack(void *ctx, uint64_t va)
+{
+	(void)ctx;
+	return va < SP;
+}
+
+/* A word that points at the stack is no caller, though the process may be read there. */
+static void test_what_the_process_cannot_execute(void **state)
+{
+	static const struct uni_gmem_ops ops = { .read = guest_read, .is_code = is_below_stack };
+	const struct uni_gmem_region all = { .start = BASE, .size = SIZE };
+	struct fake *f = new_fake();
+	struct sample s = make_sample();
+	struct uni_chain chain;
+
+	uni_gmem_destroy(f->g.m);
+	assert_int_equal(uni_gmem_create(&ops, &f->g, UNI_GMEM_VIRTUAL, &all, 1, &f->g.m, NULL), 0);
+	s.stack[6] = 0;
+	s.stack[7] = SP + 32;
+	unwind(f, &s, SP + 48, &chain);
+	assert_int_equal(chain.nr, 2);
+	assert_int_equal(chain.pc[1], BASE + 0x20);
+	assert_int_equal(chain.stop, UNI_STOP_BADPC);
+	s.stack[7] = BASE + 0x30;
+	unwind(f, &s, SP + 48, &chain);
+	assert_int_equal(chain.nr, 3);
+	assert_int_equal(chain.stop, UNI_STOP_ROOT);
+	free_fake(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -324,6 +354,7 @@ int main(void)
 		cmocka_unit_test(test_a_ring_that_is_not_believed),
 		cmocka_unit_test(test_the_copy_comes_first),
 		cmocka_unit_test(test_behind_the_copy_is_the_process),
+		cmocka_unit_test(test_what_the_process_cannot_execute),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

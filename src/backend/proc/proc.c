@@ -58,7 +58,9 @@ static int read_many(void *ctx, const struct uni_gmem_piece *piece, size_t nr)
 	return (int)whole;
 }
 
-static const struct uni_gmem_ops gmem_ops = { .read = read_memory, .read_many = read_many };
+static const struct uni_gmem_ops gmem_ops = {
+	.read = read_memory, .read_many = read_many, .is_code = uni_proc_is_code
+};
 
 static int spec_pid(const struct uni_spec *spec, int *ret, struct uni_err *err)
 {
@@ -140,6 +142,7 @@ static void proc_detach(struct uni_target *base)
 		uni_proc_let_go(&p->thread[i]);
 	uni_proc_stream_close(p);
 	uni_gmem_destroy(p->gmem);
+	(void)pthread_mutex_destroy(&p->code.lock);
 	free(p->record);
 	free(p);
 }
@@ -243,6 +246,7 @@ static int proc_attach(const struct uni_spec *spec, const struct uni_attach_opts
 
 	if (p == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "proc: out of memory");
+	(void)pthread_mutex_init(&p->code.lock, NULL);
 	p->base.ops = &uni_target_proc;
 	p->base.arch = &uni_arch_x86_64;
 	rc = open_process(p, spec, opts, err);

@@ -3,6 +3,8 @@
 #ifndef UNI_BACKEND_PROC_PROC_H
 #define UNI_BACKEND_PROC_PROC_H
 
+#include <pthread.h>
+
 #include "base/stop.h"
 #include "backend/target.h"
 
@@ -30,10 +32,24 @@ struct uni_proc_program {
 	uint64_t dev, ino, code, stack;
 };
 
+#define UNI_PROC_CODE_MAX 1024
+
+/* Its memory that may be executed. */
+struct uni_proc_code {
+	pthread_mutex_t lock;
+	uint64_t next_ns; /* not looked at again before */
+	bool known;
+	unsigned nr;
+	struct uni_proc_range {
+		uint64_t start, end;
+	} range[UNI_PROC_CODE_MAX];
+};
+
 struct uni_proc {
 	struct uni_target base;
 	int pid;
 	struct uni_gmem *gmem;
+	struct uni_proc_code code;
 	struct uni_target_info info;
 	struct uni_proc_program program; /* the program at attach */
 	bool changed;			 /* it has changed */
@@ -119,6 +135,9 @@ void uni_proc_callers_tell(struct uni_proc *p, const struct uni_stream_sink *sin
 bool uni_proc_callers_known(struct uni_proc *p, uint32_t vcpu);
 void uni_proc_callers_share(struct uni_proc *p, struct uni_stream_raw *raw, uint64_t periods,
 	const struct uni_stream_sink *sink);
+
+/* code.c: may the process execute what is there? For struct uni_gmem_ops; ctx is it. */
+bool uni_proc_is_code(void *ctx, uint64_t va);
 
 /* write.c */
 struct uni_patch_job;

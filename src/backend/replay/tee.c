@@ -77,7 +77,14 @@ static int read_memory(
 	return 0;
 }
 
-static const struct uni_gmem_ops gmem_ops = { .read = read_memory };
+static bool is_code(void *ctx, uint64_t va)
+{
+	const struct tee *p = ctx;
+
+	return uni_gmem_may_be_code(p->inner_gmem, uni_gpa_of(va));
+}
+
+static const struct uni_gmem_ops gmem_ops = { .read = read_memory, .is_code = is_code };
 
 /* Writes the data collected since the last snapshot. Nothing is held now. */
 static void flush_snapshot(struct tee *p)
