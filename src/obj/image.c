@@ -164,7 +164,7 @@ static int build_image(struct uni_image *img, struct uni_objfile *file,
 	img->symbol_path = strdup(sym->path);
 	if (img->path == NULL || img->symbol_path == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory loading %s", img->file.path);
-	rc = uni_symbols_read(sym->path, &sym->elf, &img->syms, err);
+	rc = uni_symbols_read(sym->path, &sym->elf, &img->file.elf, &img->syms, err);
 	if (rc != 0)
 		return rc;
 	img->machine = uni_elf_code_machine(elf, &img->file.segs);

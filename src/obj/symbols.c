@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "obj/plt.h"
 
 struct section {
 	uint64_t addr, size;
@@ -203,6 +204,38 @@ static int read_symbols(struct reader *r, struct uni_err *err)
 	return 0;
 }
 
+/* Nobody's symbol: it counts only where there is no other. */
+static int add_stub(void *ctx, uint64_t addr, uint64_t size, const char *text)
+{
+	struct reader *r = ctx;
+	struct candidate c = { .section_last = addr + (size - 1), .rank = bind_rank(STB_LOCAL) };
+	char name[UNI_TEXT_MAX];
+	size_t len = uni_text_clean(name, sizeof(name), text, strlen(text));
+
+	c.name_len = (uint32_t)len;
+	c.sym = (struct uni_symbol){
+		.addr = addr,
+		.size = size,
+		.name = (uint32_t)r->names.len,
+		.type = STT_FUNC,
+		.bind = STB_LOCAL,
+	};
+	uni_strbuf_add(&r->names, name, len + 1);
+	if (uni_strbuf_failed(&r->names) || !uni_vec_push(&r->code, c))
+		return -UNI_ENOMEM;
+	return r->names.len > r->names_max ? -UNI_EFORMAT : 0;
+}
+
+static int add_stubs(struct reader *r, const struct uni_elf *code, struct uni_err *err)
+{
+	int rc = uni_plt_each(code, add_stub, r);
+
+	if (rc == -UNI_ENOMEM)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory loading %s", r->file);
+	/* With too many of them, some have none. */
+	return 0;
+}
+
 static int cmp_u64(uint64_t a, uint64_t b)
 {
 	return (a > b) - (a < b);
@@ -310,8 +343,8 @@ static int hand_over(struct reader *r, struct uni_symbols *s, struct uni_err *er
 	return 0;
 }
 
-int uni_symbols_read(
-	const char *file, const struct uni_elf *e, struct uni_symbols *s, struct uni_err *err)
+int uni_symbols_read(const char *file, const struct uni_elf *e, const struct uni_elf *code,
+	struct uni_symbols *s, struct uni_err *err)
 {
 	_cleanup_(reader_deinit) struct reader r = { .file = file, .elf = e };
 	uint32_t table = uni_elf_find_section(e, SHT_SYMTAB);
@@ -327,6 +360,8 @@ int uni_symbols_read(
 		rc = open_table(&r, table, err);
 	if (rc == 0)
 		rc = read_symbols(&r, err);
+	if (rc == 0)
+		rc = add_stubs(&r, code, err);
 	if (rc != 0)
 		return rc;
 	if (r.code.nr != 0)

@@ -30,9 +30,12 @@ struct uni_symbols {
 };
 
 void uni_symbols_init(struct uni_symbols *s);
-/* Reads .symtab, else .dynsym; it is no error if there is neither. s is initialised and empty. */
-int uni_symbols_read(
-	const char *file, const struct uni_elf *e, struct uni_symbols *s, struct uni_err *err);
+/*
+ * Reads .symtab, else .dynsym; it is no error if there is neither. s is initialised and empty.
+ * `code` has the same build's code; it may be e.
+ */
+int uni_symbols_read(const char *file, const struct uni_elf *e, const struct uni_elf *code,
+	struct uni_symbols *s, struct uni_err *err);
 void uni_symbols_deinit(struct uni_symbols *s);
 
 #endif

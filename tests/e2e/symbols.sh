@@ -9,7 +9,7 @@ case $U in
 *) U=$PWD/$U ;;
 esac
 . "$SRC/tests/e2e/guest.sh"
-for tool in nm objdump objcopy strip readelf; do
+for tool in gcc nm objdump objcopy strip readelf; do
 	command -v $tool >/dev/null || absent "$tool is not installed"
 done
 full=$(image demo)
@@ -121,6 +121,22 @@ patched() {
 		grep 'rebuilt is not exactly' "$T/said"
 }
 
+# Stubs of programs and libraries that call others, at every kind: named as objdump names them.
+stubs_as_objdump() {
+	echo 'int puts(const char *); int main(void) { return puts("") + (puts == 0); }' >"$T/calls.c"
+	gcc -O1 -fcf-protection=none "$T/calls.c" -o "$T/calls" && gcc -O1 -fcf-protection=full -Wl,-z,ibtplt,-z,now "$T/calls.c" -o "$T/now" &&
+		gcc -O1 -fcf-protection=full -Wl,-z,ibtplt,-z,lazy "$T/calls.c" -o "$T/lazy" && strip -s -o "$T/bare" "$T/lazy" || return 1
+	for elf in "$T/calls" "$T/now" "$T/lazy" "$T/bare" "$U" "$(ldd "$T/calls" | awk '/libc\.so/ {print $3}')"; do
+		objdump -d -j .plt -j .plt.sec -j .plt.got "$elf" 2>"$T/err" | sed -n 's/^0*\([0-9a-f]*\) <\(.*@plt\)>:$/\1 \2/p' >"$T/stubs"
+		cut -d ' ' -f 2 "$T/stubs" >"$T/want"
+		awk '{ print "0x" $1; print 1; print "" }' "$T/stubs" >"$T/raw"
+		"$U" symbolize "$elf" "$T/raw" >"$T/named" || return 1
+		grep -v '^1$\|^$' "$T/named" | sed 's/+0x0$//' | diff "$T/want" - || return 1
+		echo "$(wc -l <"$T/want") stubs in $elf"
+		[ -s "$T/want" ] || return 1
+	done
+}
+
 boot tcg "$stripped" '' || {
 	echo '1..1'
 	echo 'not ok 1 - the stripped guest boots'
@@ -135,4 +151,5 @@ check 'symbols, lines and inlined functions by build-id' debug_dir
 check 'no debug data: said, not failed' no_debug_data
 check 'a rebuilt image: one warning, no name for what differs, --accept-image' stale
 check 'other code with the same build-id: the same' patched
+check 'stubs of shared functions have the names that objdump gives them' stubs_as_objdump
 finish
