@@ -186,7 +186,8 @@ static void put_pauses(struct uni_sink *out, const struct uni_recorded_guest *g)
 		!uni_quality_streamed(g->meta) ? ""
 		: g->stats->callers != 0       ? ": only to find who called the kernel, or to copy "
 						 "what --watch asked for"
-					       : ": only to copy what --watch asked for");
+					 : ": only to copy what --watch asked for, or to follow "
+					   "stacks too deep for perf events");
 }
 
 /* The sum over the states that are counted. */

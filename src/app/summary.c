@@ -55,11 +55,8 @@ static void tell_pauses(const char *of, const char *sep, const struct uni_record
 	uni_note(
 		"%s%sguest paused %s per %s at the median (p99 %s, max %s), %.2f %% of the time in "
 		"all",
-		of, sep, p50,
-		!uni_quality_streamed(m) ? "sample"
-		: st->callers != 0	 ? "look"
-					 : "look at what is watched",
-		p99, max, (double)st->pause.sum_ns / 1e7 / wall);
+		of, sep, p50, uni_quality_streamed(m) ? "look" : "sample", p99, max,
+		(double)st->pause.sum_ns / 1e7 / wall);
 }
 
 /* perf events copy some of one stack: uniscope reads the rest of a deeper one afterwards. */

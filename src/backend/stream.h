@@ -18,6 +18,10 @@ struct uni_stream_cfg {
 	double frequency; /* samples per second of each vCPU thread's CPU time; 0: none */
 	bool ordered;	  /* each sample with its time; false: only counts of equal chains, which is
 			     cheaper */
+	/* For a target that holds its vCPUs: with real-time priority; for at most this share of the
+	 * time. */
+	bool hurry;
+	double max_duty;
 	/* 0: no exits; N: one exit in N of each kind and vCPU is recorded; all are counted */
 	uint32_t exits_every;
 };
@@ -84,6 +88,14 @@ struct uni_stream_raw {
 	uint16_t nr;
 	uint8_t stop;	 /* enum uni_stop of that chain */
 	uint64_t thread; /* the guest's address of the thread that ran; 0: none, or not known */
+	/* Gets the bytes of the stack that the chain needed; may be NULL. */
+	uint64_t *depth_ret;
+	/*
+	 * NULL: the guest runs. Otherwise it is held, and all of its memory is of this moment. It
+	 * is called when the chain is known, so that the guest can go on.
+	 */
+	void (*unwound)(void *ctx);
+	void *unwound_ctx;
 	/* A process that ran in the kernel: the kernel's frames, leaf first (UNI_FRAME_KERNEL). */
 	const uint64_t *kernel;
 	uint16_t nr_kernel;

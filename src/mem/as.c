@@ -66,7 +66,7 @@ struct uni_as {
 };
 
 const struct uni_as_budget uni_as_budget_default = {
-	.bytes = 256u * 1024,
+	.bytes = 1024u * 1024,
 	.table_loads = 4096,
 	.wall_ns = 20 * UNI_NSEC_PER_MSEC,
 };

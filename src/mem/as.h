@@ -94,7 +94,7 @@ int uni_as_create(struct uni_gmem *m, const struct uni_as_budget *budget, struct
 void uni_as_destroy(struct uni_as *as); /* NULL-safe */
 struct uni_gmem *uni_as_gmem(struct uni_as *as);
 
-/* Default budget: 256 KiB, 4096 table loads, 20 ms. */
+/* Default budget: 1 MiB, 4096 table loads, 20 ms. */
 extern const struct uni_as_budget uni_as_budget_default;
 /*
  * The same for reading once, as at attach: 1 s of CPU time. A busy host may take the CPU away from

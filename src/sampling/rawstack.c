@@ -51,7 +51,7 @@ static int read_process(struct uni_rawstack *r, uint64_t from, void *buf, size_t
 	/* Then the part that is needed is asked for alone. */
 	if (partly && len == uni_gmem_granule(r->gmem))
 		return -UNI_EFAULT;
-	if (partly || !is_code(r, from, len)) {
+	if (raw->unwound == NULL && (partly || !is_code(r, from, len))) {
 		r->read_live = true;
 		if (r->only_copy || (!partly && is_below_stack(raw, from)))
 			return -UNI_EFAULT;
@@ -94,7 +94,7 @@ static const struct uni_gmem_ops gmem_ops = { .read = read_memory, .is_code = is
 
 /* Nobody waits for it: a busy host may take its time. */
 static const struct uni_as_budget budget = {
-	.bytes = 256u * 1024,
+	.bytes = 1024u * 1024,
 	.table_loads = 4096,
 	.cpu_ns = 20 * UNI_NSEC_PER_MSEC,
 };

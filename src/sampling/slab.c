@@ -7,7 +7,7 @@
 
 #define EXTENT_FIRST (16u << 10) /* bytes of stack, while nothing is known */
 #define EXTENT_MIN   1024u
-#define EXTENT_MAX   (64u << 10) /* a sample's budget is 256 KiB */
+#define EXTENT_MAX   (64u << 10) /* a sample's budget is 1 MiB */
 #define EXTENT_SLACK 512u	 /* more than the last chain took */
 #define LIVE_BEGIN   8u		 /* chains in a row that must fit, before one is followed later */
 #define LIVE_FIRST   32u	 /* twice as many after the first that did not */

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "sampling/rawstack.h"
 #include "sampling/ways.h"
 #include "sampling/schedule.h"
@@ -187,6 +188,10 @@ static void on_stream_raw(void *ctx, const struct uni_stream_raw *s)
 		return;
 	}
 	uni_rawstack_unwind(g->raw, s, &g->chain);
+	if (s->unwound != NULL)
+		s->unwound(s->unwound_ctx);
+	if (s->depth_ret != NULL)
+		*s->depth_ret = g->chain.top_sp - uni_min(s->regs.sp, g->chain.top_sp);
 	join_kernel(&g->chain, s);
 	sample.stop = g->chain.stop;
 	sample.nr = g->chain.nr;
@@ -326,6 +331,17 @@ static void finish_guest(struct guest *g, enum uni_sampler_end end)
 			uni_strerror(g->error));
 }
 
+/* A target that wants to be read in time may want so more often by now. */
+static void refresh_turn(struct guest *g)
+{
+	struct uni_stream_stats in = { 0 };
+
+	if (g->turn_samples == 0)
+		return;
+	g->ops->stream_stats(g->job->t, &in);
+	g->turn_samples = in.turn_samples;
+}
+
 static uint64_t drain_period(const struct guest *g)
 {
 	const struct uni_sampler_cfg *cfg = &g->job->cfg;
@@ -341,8 +357,13 @@ static bool fetch_gathered(struct guest *g, uint64_t now_ns)
 	bool alive = uni_run_alive(g->job->t) && !uni_run_has_left(&g->job->cfg);
 	int rc = drain_stream(g);
 
+	refresh_turn(g);
 	g->drain_ns = drain_period(g);
 	g->next_drain_ns = uni_max(g->next_drain_ns + g->drain_ns, now_ns + g->drain_ns / 2);
+	/* It looks at the guest each time: at moments with which the guest cannot keep step. */
+	if (g->turn_samples == 1)
+		g->next_drain_ns =
+			now_ns + g->drain_ns / 2 + uni_hash_pair(now_ns, g->drain_ns) % g->drain_ns;
 	if (rc == -UNI_EGONE || !alive) {
 		finish_guest(g, UNI_END_GONE);
 		return false;
@@ -407,7 +428,9 @@ static int start_stream(struct guest *g, struct uni_sampler_job *job)
 {
 	const struct uni_stream_cfg cfg = { .frequency = job->cfg.frequency,
 		.ordered = !job->cfg.counts,
-		.exits_every = job->cfg.exits_every };
+		.exits_every = job->cfg.exits_every,
+		.hurry = job->cfg.hurry,
+		.max_duty = job->cfg.max_duty };
 	uint64_t begin_ns;
 	int rc;
 

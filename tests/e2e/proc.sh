@@ -222,6 +222,43 @@ on_another_stack() {
 	done
 }
 
+# A stack that does not fit into perf's copies: the thread is stopped for its samples. The book is the program's own CPU time.
+deep_calls() {
+	end
+	"$BUILD/tests/e2e/deepcalls" >"$T/out" &
+	pid=$!
+	for seconds in 3 12 40; do # a busy host gives it few looks
+		grep -c . "$T/out" >"$T/begin"
+		timeout 90 "$U" record "proc:pid=$pid" -F 499 -d $seconds -o "$T/s.uniscope" --overwrite 2>"$T/said" &&
+			"$U" export --no-inline "$T/s.uniscope" -f folded -o "$T/p.folded" && "$U" export "$T/s.uniscope" -f json -o "$T/s.json" || return 1
+		cat "$T/said"
+		python3 - "$T" <<'P' && return 0
+import json, math, sys
+t = sys.argv[1] + "/"
+g = json.load(open(t + "s.json"))["recording"]["guests"][0]
+rows = [tuple(map(int, line.split())) for line in open(t + "out") if len(line.split()) == 2]
+first = int(open(t + "begin").read())
+book = [b - a for a, b in zip(rows[max(first - 1, 0)], rows[-1])]
+depth = total = roots = 0
+for line in open(t + "p.folded"):
+    stack, n = line.rsplit(" ", 1)
+    total += int(n)
+    roots += int(n) * stack.startswith("_start;")
+    depth += int(n) * (";main;in_the_depth;calls;" in stack)
+looks, share = g["pause_ns"]["nr"], book[0] / sum(book)
+bound = 4 * math.sqrt(share * (1 - share) / max(looks, 1)) + 0.02
+periods = g["vcpus"][0]["guest"] * g["duration_ns"] * 499e-9
+print(looks, "looks", share, depth / total, bound, roots / total, periods, g["weight"], g["complete"])
+if looks < 150 or total < 1000:
+    sys.exit(3)
+assert g["complete"] > 0.98 and roots > 0.98 * total and abs(depth / total - share) < bound
+assert 0.9 * periods < g["weight"] + g["lost"] < 1.1 * periods
+P
+		[ $? -eq 3 ] || return 1
+	done
+	return 1
+}
+
 # A word of the stack is no caller, whatever the rows say; the way goes on by a guess, and is not complete.
 stack_is_no_code() { # WAY
 	end
@@ -465,6 +502,7 @@ if [ "$ways" != stop ]; then
 		"$BUILD/tests/e2e/noperf" "$U" record "proc:pid=$pid"
 	check 'top' top
 	check 'ten threads that compute have a share each' ten_threads
+	check 'stacks that are too deep for perf events have their roots' deep_calls
 	begin_app deep-gcc-nofp
 fi
 check 'top, by stopping' top --method pause

@@ -312,6 +312,42 @@ static void test_behind_the_copy_is_the_process(void **state)
 	free_fake(f);
 }
 
+static void count_unwound(void *ctx)
+{
+	++*(int *)ctx;
+}
+
+/* A thread that is held has not gone on: what lies behind the copy is what it was. */
+static void test_behind_the_copy_of_a_held_thread(void **state)
+{
+	struct fake *f = new_fake();
+	struct sample s = make_sample();
+	struct uni_rawstack *r = NULL;
+	struct uni_stream_raw raw;
+	struct uni_unwinder u;
+	struct uni_chain chain;
+	int unwound = 0;
+
+	guest_put64(&f->g, SP + STACK + 64, 0);
+	guest_put64(&f->g, SP + STACK + 72, BASE + 0x40);
+	s.stack[2] = SP + STACK + 64;
+	s.stack[3] = BASE + 0x20;
+	uni_unwinder_init(&u, &uni_arch_x86_64, NULL);
+	assert_int_equal(uni_unwinder_use(&u, "fp", NULL), 0);
+	assert_int_equal(parse(&s, sizeof(s), &raw), UNI_PROC_RECORD_SAMPLE);
+	raw.unwound = count_unwound;
+	raw.unwound_ctx = &unwound;
+	assert_int_equal(uni_rawstack_create(&f->t, &u, &r, NULL), 0);
+	uni_rawstack_unwind(r, &raw, &chain);
+	assert_int_equal(chain.nr, 3);
+	assert_int_equal(chain.pc[2], BASE + 0x40);
+	assert_int_equal(chain.flags[2], 0);
+	assert_int_equal(chain.stop, UNI_STOP_ROOT);
+	assert_int_equal(unwound, 0); /* by its caller */
+	uni_rawstack_destroy(r);
+	free_fake(f);
+}
+
 static bool is_below_stack(void *ctx, uint64_t va)
 {
 	(void)ctx;
@@ -354,6 +390,7 @@ int main(void)
 		cmocka_unit_test(test_a_ring_that_is_not_believed),
 		cmocka_unit_test(test_the_copy_comes_first),
 		cmocka_unit_test(test_behind_the_copy_is_the_process),
+		cmocka_unit_test(test_behind_the_copy_of_a_held_thread),
 		cmocka_unit_test(test_what_the_process_cannot_execute),
 	};
 

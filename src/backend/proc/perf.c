@@ -25,8 +25,7 @@
 #include "backend/proc/record.h"
 #include "backend/vmm/proc.h"
 
-#define STACK_BYTES    32768u
-#define SAMPLE_BYTES   (STACK_BYTES + 512)
+#define SAMPLE_BYTES   (UNI_PROC_STACK_BYTES + 512)
 #define RINGS_MAX      (256ull << 20) /* of all threads */
 #define RING_PAGES_MIN 16u
 #define RING_PAGES_MAX 1024u
@@ -54,7 +53,7 @@ static int open_event(int tid, double frequency, bool kernel)
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.sample_regs_user = uni_proc_perf_regs,
-		.sample_stack_user = STACK_BYTES,
+		.sample_stack_user = UNI_PROC_STACK_BYTES,
 		.watermark = 1,
 		.wakeup_watermark = UNI_PROC_RECORD_MAX,
 	};
@@ -198,6 +197,8 @@ int uni_proc_stream_start(struct uni_target *base, const struct uni_stream_cfg *
 	if (p->record == NULL)
 		return uni_err_nomem(err);
 	p->frequency = cfg->frequency;
+	p->hurry = cfg->hurry;
+	p->max_duty = uni_max(cfg->max_duty, 1e-4);
 	p->ring_bytes = ring_bytes(p->frequency, p->nr_sampled);
 	p->samples = p->lost = p->failed = 0;
 	p->ending = false;
@@ -223,7 +224,7 @@ static void take_record(
 	struct uni_proc *p, uint32_t vcpu, size_t size, const struct uni_stream_sink *sink)
 {
 	struct uni_stream_raw raw;
-	uint64_t lost = 0;
+	uint64_t lost = 0, depth = 0;
 
 	switch (uni_proc_record_parse(p->record, size, &raw, &lost)) {
 	case UNI_PROC_RECORD_SAMPLE:
@@ -232,9 +233,11 @@ static void take_record(
 			break;
 		}
 		raw.vcpu = vcpu;
+		raw.depth_ret = &depth;
 		p->samples++;
 		p->thread[vcpu].taken++;
 		sink->raw(sink->ctx, &raw);
+		uni_proc_deep_note(&p->thread[vcpu], depth > raw.stack_size);
 		break;
 	case UNI_PROC_RECORD_LOST:
 		p->lost += lost;
@@ -335,6 +338,22 @@ static void count_lost(struct uni_proc *p, struct uni_proc_thread *t)
 	p->lost += nr;
 }
 
+/* True: it is stopped for its samples. */
+static bool read_deep(struct uni_proc *p, uint32_t vcpu, const struct uni_stream_sink *sink)
+{
+	struct uni_proc_thread *t = &p->thread[vcpu];
+
+	if (t->ring == NULL)
+		return false;
+	if (!t->by_stops && uni_proc_deep_begins(p, t)) {
+		(void)ioctl(t->fd, PERF_EVENT_IOC_DISABLE, 0);
+		drain_perf_ring(p, vcpu, sink);
+	} else if (t->by_stops && !uni_proc_deep_look(p, vcpu, sink)) {
+		(void)ioctl(t->fd, PERF_EVENT_IOC_ENABLE, 0);
+	}
+	return t->by_stops;
+}
+
 static void read_thread(struct uni_proc *p, uint32_t vcpu, const struct uni_stream_sink *sink)
 {
 	struct uni_proc_thread *t = &p->thread[vcpu];
@@ -347,7 +366,7 @@ static void read_thread(struct uni_proc *p, uint32_t vcpu, const struct uni_stre
 		return;
 	}
 	drain_perf_ring(p, vcpu, sink); /* with all samples until run_ns */
-	if (!p->counts)
+	if (read_deep(p, vcpu, sink) || !p->counts)
 		return;
 	nr = known ? kernel_periods(p, t, run_ns) : t->waits;
 	t->waits = 0;
@@ -380,14 +399,17 @@ int uni_proc_stream_read(struct uni_target *base, const struct uni_stream_sink *
 void uni_proc_stream_stats(struct uni_target *base, struct uni_stream_stats *ret)
 {
 	const struct uni_proc *p = (const struct uni_proc *)base;
+	size_t turn = p->ring_bytes / SAMPLE_BYTES / 2;
 
+	for (int i = 0; i < p->nr_sampled; i++)
+		turn = p->thread[i].by_stops ? 1 : turn;
 	*ret = (struct uni_stream_stats){
 		.begin_ns = p->begin_ns,
 		.samples = p->samples,
 		.lost = p->lost,
 		.failed = p->failed,
 		.callers = uni_proc_callers_votes(p),
-		.turn_samples = (uint32_t)uni_max(p->ring_bytes / SAMPLE_BYTES / 2, (size_t)1),
+		.turn_samples = (uint32_t)uni_max(turn, (size_t)1),
 	};
 }
 

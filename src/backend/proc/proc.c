@@ -191,6 +191,7 @@ static int choose_way(struct uni_proc *p, const char *via, struct uni_err *err)
 	if (rc != 0 && via != NULL && strcmp(via, "perf") == 0)
 		return uni_err_set(err, (enum uni_errcode)why.code, "%.400s", why.msg);
 	p->streaming = rc == 0;
+	p->may_stop = via == NULL;
 	/* With that key nothing is stopped. */
 	p->asks = p->streaming && !p->kernel && via == NULL;
 	(void)snprintf(p->info.why, sizeof(p->info.why), "%.400s%s",

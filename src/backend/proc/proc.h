@@ -22,6 +22,11 @@ struct uni_proc_thread {
 	uint64_t seen_run_ns, seen_ns; /* CPU time, and when it had grown */
 	bool notable;		       /* it runs, and is in the kernel for a part that matters */
 	struct uni_proc_votes *votes;
+	/* deep.c: it has stacks that are not copied whole; it is stopped for its samples. */
+	uint32_t depth;
+	bool by_stops;
+	uint64_t told_run_ns; /* CPU time that its samples stand for until then */
+	uint64_t next_stop_ns;
 	void *ring;
 	size_t ring_bytes; /* of the data, after the first page */
 };
@@ -62,6 +67,9 @@ struct uni_proc {
 	bool streaming;
 	bool kernel; /* samples in the kernel are permitted, too */
 	bool asks;   /* otherwise: threads are stopped to find who called the kernel */
+	/* Threads with deep stacks may be stopped, as struct uni_stream_cfg says. */
+	bool may_stop, hurry;
+	double max_duty;
 	bool ending;
 	struct uni_proc_callers *callers;
 	double frequency;
@@ -123,6 +131,15 @@ void uni_proc_stream_stats(struct uni_target *base, struct uni_stream_stats *ret
 int uni_proc_stream_times(struct uni_target *base, uint32_t vcpu, struct uni_vcpu_times *ret);
 int uni_proc_stream_stop(struct uni_target *base);
 void uni_proc_stream_close(struct uni_proc *p);
+
+#define UNI_PROC_STACK_BYTES 32768u /* that perf events copy */
+
+/* deep.c */
+void uni_proc_deep_note(struct uni_proc_thread *t, bool deep);
+/* Is it to be stopped for its samples from now on? */
+bool uni_proc_deep_begins(struct uni_proc *p, struct uni_proc_thread *t);
+/* Takes a sample, if it is time. False: from now on the kernel can make them again. */
+bool uni_proc_deep_look(struct uni_proc *p, uint32_t vcpu, const struct uni_stream_sink *sink);
 
 /* callers.c. With struct uni_proc.callers NULL there are no votes. */
 void uni_proc_callers_start(struct uni_proc *p);

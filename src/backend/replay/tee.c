@@ -6,7 +6,7 @@
 #include "base/checked.h"
 #include "backend/replay/writer.h"
 
-#define BUFFER_BYTES (8u << 20) /* memory read of one snapshot; a sample's budget is 256 KiB */
+#define BUFFER_BYTES (8u << 20) /* memory read of one snapshot; a sample's budget is 1 MiB */
 
 struct tee {
 	struct uni_target t;
