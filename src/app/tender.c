@@ -40,12 +40,9 @@ const char *uni_tender_of(uint32_t binding)
 	return binding == UNI_SOLO5_SPT ? "solo5-spt" : NULL;
 }
 
-/* --net:NAME=IFACE, --block:NAME=PATH */
-static bool is_attached(const struct uni_solo5_device *d, char *const *extra)
+/* Has the user given an option that begins so? */
+static bool is_given(const char *option, char *const *extra)
 {
-	char option[UNI_SOLO5_NAME_MAX + 16];
-
-	(void)snprintf(option, sizeof(option), "--%s:%s=", d->is_net ? "net" : "block", d->name);
 	for (; extra != NULL && *extra != NULL; extra++) {
 		if (strncmp(*extra, option, strlen(option)) == 0)
 			return true;
@@ -61,13 +58,17 @@ static size_t build_command(const struct uni_tender_args *args, struct uni_child
 
 	uni_child_add(ret, uni_tender_of(args->notes->binding));
 	(void)snprintf(word, sizeof(word), "--mem=%" PRIu64, args->mem_bytes >> 20);
-	uni_child_add(ret, word);
+	if (!is_given("--mem=", args->extra))
+		uni_child_add(ret, word);
 	for (char *const *p = args->extra; p != NULL && *p != NULL; p++)
 		uni_child_add(ret, *p);
 	for (size_t i = 0; i < args->notes->nr_devices; i++) {
 		const struct uni_solo5_device *d = &args->notes->device[i];
 
-		if (is_attached(d, args->extra))
+		/* --net:NAME=IFACE, --block:NAME=PATH */
+		(void)snprintf(
+			word, sizeof(word), "--%s:%s=", d->is_net ? "net" : "block", d->name);
+		if (is_given(word, args->extra))
 			continue;
 		(void)snprintf(word, sizeof(word), d->is_net ? "--net:%s=TAP" : "--block:%s=FILE",
 			d->name);

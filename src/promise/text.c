@@ -62,6 +62,20 @@ static void tell_waited(struct uni_sink *out, const struct uni_promise_model *m,
 			out, ", and then %s for a CPU", format_duration(s->time - s->ready, c));
 }
 
+/* The main loop resolves what it knows to be over, in no thread. */
+static void tell_over(struct uni_sink *out, const struct uni_promise_model *m,
+	const struct uni_promise_step *s, const char *who, const char *by)
+{
+	char a[24];
+
+	uni_sink_printf(out, "%s  %s was %s", format_time(m, s->time, a), who,
+		s->kind == UNI_STEP_FAILED ? "failed" : "resolved");
+	if (s->by != UNI_PROMISE_NONE)
+		uni_sink_printf(out, " by %s", by);
+	if (s->kind == UNI_STEP_FAILED)
+		uni_sink_printf(out, ": %s", uni_strtab_get(m->text, m->all.v[s->who].failure));
+}
+
 static void tell_step_of_why(
 	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_promise_step *s)
 {
@@ -71,12 +85,8 @@ static void tell_step_of_why(
 
 	switch (s->kind) {
 	case UNI_STEP_RESOLVED:
-		uni_sink_printf(
-			out, "%s  %s was resolved by %s", format_time(m, s->time, a), who, by);
-		break;
 	case UNI_STEP_FAILED:
-		uni_sink_printf(out, "%s  %s was failed by %s: %s", format_time(m, s->time, a), who,
-			by, uni_strtab_get(m->text, m->all.v[s->who].failure));
+		tell_over(out, m, s, who, by);
 		break;
 	case UNI_STEP_BECAME:
 		uni_sink_printf(out, "%s  %s became %s", format_time(m, s->time, a), who, by);

@@ -134,7 +134,7 @@ static void put_promise_row(struct uni_sink *out, const struct uni_promise_model
 	if (p->fate == UNI_FATE_BECAME) {
 		put_text(out, " -> ");
 		put_text(out, uni_promise_name(m, p->other, name, sizeof(name)));
-	} else if (p->fate != UNI_FATE_OPEN) {
+	} else if (p->fate != UNI_FATE_OPEN && p->resolver != UNI_PROMISE_NONE) {
 		put_text(out, " (by ");
 		put_text(out, uni_promise_name(m, p->resolver, name, sizeof(name)));
 		uni_sink_putc(out, ')');

@@ -110,7 +110,7 @@ ended() {
 given() {
 	tender solo5-hvt 0
 	run 1 dev.hvt -- --net:service0=tap100 --block:storage=disk.img --mem=32 &&
-		words --mem=128 --net:service0=tap100 --block:storage=disk.img --mem=32 -- dev.hvt
+		words --net:service0=tap100 --block:storage=disk.img --mem=32 -- dev.hvt
 }
 lacking() {
 	run 2 dev.hvt --append "it's" -- --block:storage=disk.img && [ ! -e "$T/words" ] && says 'needs 1 device that is not given' &&

@@ -266,9 +266,45 @@ static void nothing_is_told_of_waits(void **state)
 	uni_findings_deinit(&f);
 }
 
+/* The main loop ends a sleep, in no thread: then there is nobody to name. */
+static void over_by_the_main_loop(void **state)
+{
+	const struct uni_promise_list_opts all = { 0 };
+	const struct uni_promise_model *m;
+	struct uni_strbuf s;
+	struct uni_sink *out = NULL;
+	struct uni_err err = { 0 };
+	char *why;
+
+	(void)state;
+	create(NOBODY, 1, 19, "sleeper");
+	create(1, 2, 0, "nap");
+	ev(UNI_PE_SWITCH, 1, NOBODY);
+	ev(UNI_PE_TRY_READ, 1, 2);
+	ev(UNI_PE_SWITCH, NOBODY, NOBODY);
+	ev(UNI_PE_RESOLVE, NOBODY, 2);
+	ev(UNI_PE_SWITCH, 1, NOBODY);
+	ev(UNI_PE_SIGNAL, 1, 2);
+	ev(UNI_PE_RESOLVE, 1, 1);
+	m = uni_promise_builder_finish(b);
+	why = said(m, NULL, 1);
+	expect_text(why, "nap was resolved\n");
+	expect_text(why, "sleeper was resolved by sleeper\n");
+	free(why);
+	uni_strbuf_init(&s);
+	assert_int_equal(uni_sink_open_strbuf(&s, &out), 0);
+	assert_int_equal(uni_promise_text_threads(out, m, &all), 0);
+	assert_int_equal(uni_sink_close(out, &err), 0);
+	why = uni_strbuf_detach(&s);
+	expect_text(why, "  nap\n");
+	expect_text(why, "  sleeper (by sleeper)\n");
+	free(why);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(over_by_the_main_loop, begin, end),
 		cmocka_unit_test_setup_teardown(a_silent_end, begin, end),
 		cmocka_unit_test_setup_teardown(lost_before, begin, end),
 		cmocka_unit_test_setup_teardown(lost_events_are_counted, begin, end),
