@@ -43,14 +43,10 @@ int uni_guest_threads(const struct uni_guest *g, const struct uni_image_search *
 			g->spec.text);
 	if (!streams)
 		rc = uni_guest_model(g, search, ret, err);
-	if (rc == 0 && *ret != NULL &&
-		!(all ? uni_model_has_chains(*ret) : uni_model_has_stacks(*ret))) {
+	/* Promises have no stacks, and are on no vCPU. */
+	if (rc == 0 && !all && *ret != NULL && !uni_model_has_stacks(*ret)) {
 		uni_model_close(*ret);
 		*ret = NULL;
-		rc = uni_err_set(err, UNI_ENOTSUP,
-			"threads: this guest's are promises, which have no stacks to sample: "
-			"'uniscope stacks --threads' shows who waits, and 'uniscope trace record "
-			"--threads' records it");
 	}
 	if (rc == 0 || all)
 		return rc;

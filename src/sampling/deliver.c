@@ -119,12 +119,26 @@ static bool off_cpu_state(const struct uni_guest_thread *t, uint8_t *ret)
 	}
 }
 
-/* A blocked thread may still be on a vCPU: its scheduler found no other thread and waits on this
- * one's stack. Then the vCPU's chain is the thread's. */
+/* NULL: there is none. A blocked thread may still be on a vCPU: its scheduler found no other thread
+ * and waits on this one's stack. Then the vCPU's chain is the thread's. */
+static const struct uni_chain *off_cpu_chain(
+	const struct uni_pauser *s, const struct uni_guest_thread *t, uint32_t i)
+{
+	static const struct uni_chain no_frames = { .stop = UNI_STOP_ROOT };
+	const struct uni_chain *chain;
+
+	if (!uni_model_has_chains(s->cfg->model))
+		return &no_frames;
+	chain = t->vcpu >= 0 && uni_vcpuset_has(&s->cap->have, (uint32_t)t->vcpu)
+			? &s->cap->chain[t->vcpu]
+			: uni_threads_chain(s->threads, i);
+	return chain != NULL && chain->nr != 0 ? chain : NULL;
+}
+
 static void deliver_off_cpu(struct uni_pauser *s, uint32_t i)
 {
 	const struct uni_guest_thread *t = &uni_threads_list(s->threads)->v[i];
-	const struct uni_chain *chain = uni_threads_chain(s->threads, i);
+	const struct uni_chain *chain = off_cpu_chain(s, t, i);
 	uint32_t vcpu = t->vcpu >= 0 ? (uint32_t)t->vcpu : 0;
 	struct uni_sample sample = {
 		.t_ns = s->cap->t_ns[vcpu],
@@ -134,12 +148,13 @@ static void deliver_off_cpu(struct uni_pauser *s, uint32_t i)
 
 	if (!off_cpu_state(t, &sample.state))
 		return;
-	if (t->vcpu >= 0 && uni_vcpuset_has(&s->cap->have, vcpu))
-		chain = &s->cap->chain[vcpu];
-	if (chain == NULL || chain->nr == 0) {
+	if (chain == NULL) {
 		s->stats.failed++;
 		return;
 	}
+	/* Without a stack, nothing else tells that it is there. */
+	if (chain->nr == 0 && t->state == UNI_THREAD_UNKNOWN)
+		return;
 	sample.thread = thread_id(s, t);
 	sample.weight = weight_of(s);
 	deliver_one(s, chain, &sample);

@@ -310,16 +310,18 @@ record_held() {
 	done
 }
 
-# Without a recording: who waits, and for what, from the table that the package keeps. They have no stacks to sample.
+# Without a recording: who waits, and for what, from the table that the package keeps. They have no stacks: a sample tells that
+# a thread waits.
 waits_now() {
 	waits_for_input app || return 1
 	timeout 60 "$U" stacks --threads "proc:pid=$program" -e app >stacks 2>err
 	status=$?
-	timeout 60 "$U" record --threads "proc:pid=$program,via=stop" -e app -d 0.1 -o none.uniscope 2>refused && status=1
-	ends || { cat stacks err; return 1; }
-	cat stacks err refused
-	grep -q '^thread [0-9]* tcp (blocked on arp reply)$' stacks && grep -q '^vCPU 0' stacks && ! grep -q httpd stacks &&
-		grep -q 'promises, which have no stacks to sample' refused
+	timeout 60 "$U" record --threads "proc:pid=$program" -e app -d 0.5 -o told.uniscope --overwrite 2>said || status=1
+	ends || { cat stacks err said; return 1; }
+	cat stacks err said
+	grep -q '^thread [0-9]* tcp (blocked on arp reply)$' stacks && grep -q '^vCPU 0' stacks && ! grep -q httpd stacks || return 1
+	"$U" export told.uniscope --off-cpu -f folded >waits && cat waits && grep -x 'thread tcp;\[blocked\] [0-9]*' waits &&
+		! grep -v '^thread [a-z0-9]*;\[\(blocked\|sleeping\)\] ' waits
 }
 
 # Dead: its core has what it told, in seconds of a counter that the program has measured itself.
