@@ -250,7 +250,8 @@ static int say_elsewhere(const struct uni_guest *g, int rc, struct uni_err *err)
 	*err = (struct uni_err){ 0 };
 	return uni_err_set(err, UNI_EMISMATCH,
 		"%s is another build than what runs there, or is not there: none of %zu file%s "
-		"with a build-id in that memory has this one's. Give the file that runs (-e)",
+		"with a build-id in that memory has this one's. Give the file that runs "
+		"(--image ELF)",
 		uni_image_path(g->image), g->other_ids, uni_plural(g->other_ids));
 }
 

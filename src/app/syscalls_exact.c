@@ -159,14 +159,17 @@ static int take_inner(const struct answers *list, const struct uni_exact *e,
  * another file is not the call's. */
 static void drop_namesakes(struct answers *list, const struct uni_image *img, uint64_t bias)
 {
+	size_t nr = 0;
+
 	for (size_t i = 0; i < list->all.nr; i++) {
-		struct answer *a = &list->all.v[i];
+		const struct answer *a = &list->all.v[i];
 		uint64_t at, size;
 
-		if (uni_image_find(img, a->function, &at, &size) == 0 &&
-			at != a->code->start - bias)
-			a->total.calls = 0;
+		if (uni_image_find(img, a->function, &at, &size) != 0 ||
+			at == a->code->start - bias)
+			list->all.v[nr++] = *a;
 	}
+	list->all.nr = nr;
 }
 
 /* Nanos answers all calls in one function, and Unikraft those of a binary. Some have a number that

@@ -181,11 +181,17 @@ static int find_entry(volatile u32 *hpet)
 	return -1;
 }
 
-static boolean can_tick(volatile u32 *hpet)
+/* Is it there? */
+static boolean can_count(volatile u32 *hpet)
 {
 	u32 femto = *reg(hpet, HPET_FEMTO);
 
-	return femto && femto <= HPET_SLOWEST && *reg(hpet, HPET_TIMERS) >> 8 & 0x1f &&
+	return femto && femto <= HPET_SLOWEST;
+}
+
+static boolean can_tick(volatile u32 *hpet)
+{
+	return can_count(hpet) && *reg(hpet, HPET_TIMERS) >> 8 & 0x1f &&
 	       *reg(hpet, HPET_TIMER) & TIMER_CAN && find_entry(hpet) >= 0;
 }
 
@@ -268,14 +274,15 @@ void uniscope_start(void)
 		rputs("uniscope: no memory\n");
 		return;
 	}
-	*reg(hpet, HPET_ON) |= 1;
-	if (!can_tick(hpet)) {
-		rputs("uniscope: no HPET that ticks\n");
+	if (can_count(hpet))
+		*reg(hpet, HPET_ON) |= 1;
+	if (uni_trace_init(rings, nr * RING, nr, areas, UNI_TRACE_OVERWRITE,
+		    can_count(hpet) ? measure_frequency(hpet) : 0) != 0) {
+		rputs("uniscope: no ring\n");
 		return;
 	}
-	if (uni_trace_init(rings, nr * RING, nr, areas, UNI_TRACE_OVERWRITE,
-		    measure_frequency(hpet)) != 0) {
-		rputs("uniscope: no ring\n");
+	if (!can_tick(hpet)) {
+		rputs("uniscope: calls alone: no HPET that ticks\n");
 		return;
 	}
 	uni_sample_init(samplers, TICK_HZ);
