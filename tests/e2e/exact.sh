@@ -489,7 +489,7 @@ refuses() { # WORDS OPTION...
 # Each round of the guest makes the same calls; the tracer's log of it has them too (syscalls.sh). writev's function calls write's
 # twice, and one of close's calls the other. The kernel uses a C library's lseek, and has a static function with the name of another one.
 system_calls() {
-	objcopy --redefine-sym lab_strcmp=lseek --redefine-sym one_round=uk_syscall_r_lseek "$BUILD/lab/syscalls-gcc-fp.elf" "$T/names.elf" || return 1
+	objcopy --redefine-sym lab_rounds=lseek --redefine-sym one_round=uk_syscall_r_lseek "$BUILD/lab/syscalls-gcc-fp.elf" "$T/names.elf" || return 1
 	counted y "$T/names.elf" rounds=7 || {
 		cat "$T/out"
 		return 1

@@ -99,16 +99,24 @@ def build(targets=()):
     return None if done.returncode == 0 else done.stdout[-3000:]
 
 
-def targets_of(name, known, lab=False):
-    """The files that the test runs and depends on; without lab images, for these are unchanged."""
+def files_of_targets():
     with open(os.path.join(BUILD, "meson-info", "intro-targets.json"), encoding="utf-8") as f:
-        files = {t["id"]: [os.path.relpath(file, BUILD) for file in t["filename"]] for t in json.load(f)}
+        return {t["id"]: [os.path.relpath(file, BUILD) for file in t["filename"]] for t in json.load(f)}
+
+
+def lab_images():
+    return sorted(f for some in files_of_targets().values() for f in some if f.startswith("lab/"))
+
+
+def targets_of(name, known):
+    """The files that the test runs and depends on; without lab images, which no plant changes."""
+    files = files_of_targets()
     words = {os.path.relpath(os.path.join(BUILD, w), BUILD) for w in known[name]["cmd"]}
     wanted = {f for some in files.values() for f in some if f in words}
     wanted |= {f for target in known[name]["depends"] for f in files.get(target, ())}
     if "src/cli/uniscope" in wanted:  # it starts the other, and refuses one of other files
         wanted.add("src/cli/uniscope-opener")
-    return sorted(f for f in wanted if lab or not f.startswith("lab/"))
+    return sorted(f for f in wanted if not f.startswith("lab/"))
 
 
 def lines_of(p):
@@ -199,8 +207,8 @@ def configure(*options):
 
 
 def set_up():
-    """A first build of all, lab images too. Later builds are of what a test needs."""
-    said = build() if configure() else None
+    """A first build of all, later ones of lab images. The rest is built as a test needs it."""
+    said = build(() if configure() else lab_images())
     if said:
         os.unlink(os.path.join(BUILD, "build.ninja"))
         sys.exit("the tree does not build:\n" + said)
