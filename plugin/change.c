@@ -85,7 +85,7 @@ static void frames_leave(struct vcpu *v, uint64_t sp)
 	frames_drop(v, nr);
 }
 
-static void stack_enter(struct vcpu *v, struct stack *to)
+void stack_enter(struct vcpu *v, struct stack *to)
 {
 	if (plugin.mode == UNI_EXACT_TRACE)
 		calls_switch(v, v->stack, to);

@@ -8,6 +8,8 @@
 
 #include "plugin/plugin.h"
 
+#define STACKS_ASKED 1024 /* with more, a return is not looked for in all */
+
 static struct stack no_stack;
 static struct block nothing = {
 	.flow = FLOW_JUMP, .next = NOWHERE, .target = NOWHERE, .callee = NOWHERE
@@ -188,6 +190,40 @@ static bool pop_expected(struct vcpu *v, uint64_t pc)
 	return true;
 }
 
+static bool is_in_use(const struct stack *st)
+{
+	for (unsigned i = 0; i < VCPU_MAX; i++) {
+		if (plugin.vcpu[i].live && plugin.vcpu[i].stack == st)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The stack pointer was loaded, and its value has not been seen, as when OCaml 5 returns from its C
+ * stack. Takes the one other stack whose newest call returns there.
+ */
+static bool pop_elsewhere(struct vcpu *v, uint64_t pc)
+{
+	const struct stacks *all = &plugin.stacks;
+	struct stack *found = NULL;
+
+	for (uint32_t i = 0; i < all->nr && all->nr <= STACKS_ASKED; i++) {
+		const struct entry *e = newest(all->v[i]);
+
+		if (e == NULL || e->is_interrupt || e->ret != pc || is_in_use(all->v[i]))
+			continue;
+		if (found != NULL)
+			return false;
+		found = all->v[i];
+	}
+	if (found == NULL)
+		return false;
+	stack_enter(v, found);
+	v->unsure = v->odd = false;
+	return pop_expected(v, pc);
+}
+
 static void come_back(struct vcpu *v, struct block *p, struct block *b, bool resumed)
 {
 	uint32_t i;
@@ -200,7 +236,7 @@ static void come_back(struct vcpu *v, struct block *p, struct block *b, bool res
 	}
 	if (v->switched) {
 		stack_change(v);
-		if (pop_expected(v, b->pc))
+		if (pop_expected(v, b->pc) || (v->unsure && pop_elsewhere(v, b->pc)))
 			return;
 		if (b->is_start) { /* a thread begins */
 			frames_drop(v, 0);

@@ -394,6 +394,7 @@ void go_back(struct vcpu *v, struct block *b);
 /* change.c: which stack, which frame, when it is not the next one. */
 void stack_settle(struct vcpu *v, const struct block *p, uint64_t sp);
 void stack_change(struct vcpu *v);
+void stack_enter(struct vcpu *v, struct stack *to);
 void frame_move(struct vcpu *v, const struct block *b);
 void frame_jump(struct vcpu *v, const struct block *b);
 void frames_drop(struct vcpu *v, uint32_t nr);

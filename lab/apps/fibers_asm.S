@@ -95,7 +95,10 @@ function call_c
 	call *%rax
 	mov LINK_SP(%rsp), %rsp
 	.cfi_restore_state
+	cmpq $0, fiber_now(%rip)	/* OCaml looks whether a signal has come */
+	je 1f
 	ret
+1:	ret
 end call_c
 
 /* Calls the function in rsi on the fiber in rdi. */

@@ -418,37 +418,6 @@ unfixed_disk() {
 	}
 }
 
-# Its answers and their times can be given again: two runs are equal, the second one beside a busy loop.
-fixed_disk() {
-	for seconds in 3 12 48; do
-		rm -f "$T/disk.in"
-		from_disk first "$seconds" && grep -q 'this run records' "$T/out" && cp "$T/disk.in" "$T/disk.was" || return 1
-		from_disk d1 60 --end-at kmain && grep -q 'reached kmain: [1-9]' "$T/out" && break
-		retry "the guest did not boot in $seconds s"
-	done
-	cat "$T/out"
-	sh -c 'while :; do :; done' &
-	loop=$!
-	from_disk d2 60 --end-at kmain
-	status=$?
-	kill $loop
-	[ $status -eq 0 ] && ! grep 'not fixed' "$T/out" && cmp "$T/disk.in" "$T/disk.was" &&
-		cmp "$T/d1.uniscope/guest-0/exact" "$T/d2.uniscope/guest-0/exact" || return 1
-	head -c 4 /dev/zero | dd of="$T/disk.in" conv=notrunc 2>/dev/null
-	from_disk d3 60
-	refused $? "$T/out" 1 'did not end as it should: remove it' || return 1
-	rm "$T/disk.in"
-	from_disk d3 60 --end-at kmain
-	refused $? "$T/out" 2 'first record it, without --end-at' && [ ! -e "$T/disk.in" ]
-}
-
-from_disk() { # NAME SECONDS OPTION...
-	name=$1 seconds=$2
-	shift 2
-	timeout 120 "$U" run --exact --repeatable --inputs "$T/disk.in" --disk "$BUILD/lab/loads-gcc-fp.img" -e "$BUILD/lab/loads-gcc-fp.elf" \
-		-d "$seconds" -o "$T/$name.uniscope" --overwrite "$@" >"$T/out" 2>&1
-}
-
 # A guest that moves itself by its counter of cycles, to another place in each boot: its functions have names at each, and before.
 moves() {
 	elf=$BUILD/lab/deep-pie-gcc-nofp.elf
@@ -591,7 +560,6 @@ done
 check 'four vCPUs in threads of their own' known gcc-nofp --vcpus 4
 check 'the same counts again with --repeatable' repeats secs=1
 in_all check '--repeatable with a disk' unfixed_disk
-check '--repeatable with what a disk answered' fixed_disk
 check '--inputs without a disk' refuses '--inputs needs --repeatable and --disk' --exact --repeatable --inputs "$T/none" "$BUILD/lab/exact-gcc-nofp.elf"
 check 'a guest that moves itself' moves
 check 'QEMU is killed' killed

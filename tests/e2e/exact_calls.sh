@@ -15,6 +15,14 @@ judge() {
 	python3 "$SRC/tests/e2e/exact_judge.py" "$@"
 }
 
+# The value of the stack pointer is not seen where call_c returns to a fiber: its call is found there.
+fibers() {
+	recorded fib fibers-gcc-nofp rounds=3 || return 1
+	"$U" export --no-inline -f folded "$T/fib.uniscope" >"$T/folded" 2>/dev/null
+	grep -E 'm_main;call_c;c_linked |m_deep;c_deep ' "$T/folded" && ! grep -E 'm_inner;run_fiber|m_called;start_managed' "$T/folded" || return 1
+	python3 -c 'import json, sys; d = json.load(sys.stdin); print(d["stack_switches"]); sys.exit(d["returns_unmatched"] + d["frames_dropped"] != 0)' <"$T/fib.counts"
+}
+
 # recorded NAME APP APPEND OPTION...: NAME.uniscope, .counts, .json
 recorded() {
 	name=$1 elf=$BUILD/lab/$2.elf append=$3
@@ -157,6 +165,7 @@ if [ -n "${UNISCOPE_ALL-}" ]; then
 		[ ! -e "$BUILD/lab/aarch64/$app-gcc-nofp.elf" ] ||
 			check "aarch64: $app" every_call a64 "aarch64/$app-gcc-nofp" 'scale=1 secs=1 busy=1'
 	done
+	check 'stacks as OCaml 5 switches them' fibers
 	check 'interrupts' every_call idle idle-gcc-nofp 'secs=1 busy=1'
 	check 'four vCPUs' every_call four exact-gcc-nofp rounds=2 --vcpus 4
 	check '--filter and --depth' some_calls
