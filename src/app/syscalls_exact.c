@@ -215,8 +215,11 @@ static int put_answers(const struct answers *list, const struct uni_syscalls_arg
 	}
 	if (nr == 0)
 		return uni_err_set(err, UNI_ENOENT,
-			"no function that answers a system call was called: --prefix says how "
-			"they are named");
+			list->all.nr != 0 ? "no function that answers a system call which passes "
+					    "--expr was called"
+					  : "no function that answers a system call was called: "
+					    "--prefix says "
+					    "how they are named");
 	return 0;
 }
 
@@ -235,15 +238,16 @@ static int count_answers(const struct counted *c, const struct uni_exact *e,
 		memcpy(prefixes.v, args->prefixes.items.v, prefixes.nr * sizeof(prefixes.v[0]));
 	}
 	rc = find_answers(c, &prefixes, &list);
-	img = rc == 0 && list.all.nr != 0
-		      ? uni_syscalls_image(args, meta, "calls of one by another count, too")
-		      : NULL;
+	img = rc == 0 && list.all.nr != 0 ? uni_syscalls_image(args, meta,
+						    "calls of one by another count, too, and so do "
+						    "functions that only have a call's name")
+					  : NULL;
 	if (img != NULL)
 		drop_namesakes(&list, img, meta->bias);
 	if (img != NULL)
 		rc = take_inner(&list, e, img, meta->bias);
 	rc = rc == 0 ? put_answers(&list, args, out, err) : uni_err_nomem(err);
-	if (rc == 0 && img != NULL && !args->quiet && args->prefixes.items.nr == 0)
+	if (img != NULL && !args->quiet && args->prefixes.items.nr == 0)
 		note_unanswered(c, &list);
 	uni_image_destroy(img);
 	uni_vec_free(&list.all);

@@ -286,7 +286,13 @@ int uni_sysc_add_unfinished(struct uni_sysc_console *c, const struct uni_sysc_en
  * with a word too: fd:3, child_stack=NULL, addr 0x10, makedev(8, 1). */
 static bool begins_prose(const char *s)
 {
-	size_t word = strspn(s, "abcdefghijklmnopqrstuvwxyz");
+	static const char small[] = "abcdefghijklmnopqrstuvwxyz";
+	size_t word = strspn(s, small), digits = strspn(s, "0123456789");
+
+	if (isupper((unsigned char)s[0]) && islower((unsigned char)s[1]))
+		return true;
+	if (digits != 0 && s[digits] == ' ' && islower((unsigned char)s[digits + 1]))
+		return true;
 
 	return word != 0 && (s[word] == '\0' || strchr("=:(_", s[word]) == NULL) &&
 	       strcspn(s, "0123456789") >= strcspn(s, ",)");
@@ -320,7 +326,9 @@ static int take_strace_call(struct uni_sysc_console *c, uint32_t thread, char *s
 	if (cut != NULL)
 		*cut = '\0';
 	result = uni_sysc_find_result(s + name, &close);
-	if (result == NULL)
+	/* strace: "-1 ENOENT (...)", "3<socket:[1]>", "? ERESTARTSYS". Unikraft: "OK", "fd:3". */
+	if (result == NULL ||
+		(strchr("?-0123456789", *result) == NULL && !uni_sysc_unikraft_result(result)))
 		return 0;
 	*was_ret = true;
 	e.args = uni_sysc_clean_text(c->log, s + name + 1, (size_t)(close - s) - name - 1);

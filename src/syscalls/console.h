@@ -42,7 +42,9 @@ int uni_sysc_end_pending(struct uni_sysc_console *c, uint32_t thread, const char
 /* ")   = RESULT" from the right; NULL: there is none. */
 char *uni_sysc_find_result(char *s, char **close_ret);
 
-/* unikraft.c: takes a call without a name, and a line that was cut. */
+/* unikraft.c. Is it what Unikraft prints behind "="? */
+bool uni_sysc_unikraft_result(const char *s);
+/* Takes a call without a name, and a line that was cut. */
 int uni_sysc_unikraft_line(struct uni_sysc_console *c, const char *s, bool *was_ret);
 /* The beginning of Unikraft's line behind text that was printed without a newline; NULL: there is
  * none. */

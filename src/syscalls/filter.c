@@ -12,13 +12,13 @@ static int add_regex(struct uni_sysc_term *t, const char *s, size_t len, struct 
 	int r;
 
 	if (len >= sizeof(text))
-		return uni_err_set(err, UNI_EUSAGE, "-e: a regular expression is too long");
+		return uni_err_set(err, UNI_EUSAGE, "--expr: a regular expression is too long");
 	memcpy(text, s, len);
 	text[len] = '\0';
 	r = regcomp(&t->regex, text, REG_EXTENDED | REG_NOSUB);
 	if (r != 0) {
 		(void)regerror(r, &t->regex, why, sizeof(why));
-		return uni_err_set(err, UNI_EUSAGE, "-e: /%s: %s", text, why);
+		return uni_err_set(err, UNI_EUSAGE, "--expr: /%s: %s", text, why);
 	}
 	t->is_regex = true;
 	return 0;
@@ -32,7 +32,7 @@ static int add_term(struct uni_sysc_filter *f, const char *s, size_t len, struct
 
 	if (f->nr == UNI_SYSC_TERMS_MAX)
 		return uni_err_set(
-			err, UNI_EUSAGE, "-e: at most %d system calls", UNI_SYSC_TERMS_MAX);
+			err, UNI_EUSAGE, "--expr: at most %d system calls", UNI_SYSC_TERMS_MAX);
 	s += may_lack;
 	len -= may_lack;
 	*t = (struct uni_sysc_term){ 0 };
@@ -46,7 +46,8 @@ static int add_term(struct uni_sysc_filter *f, const char *s, size_t len, struct
 			t->classes = 0;
 		if (t->classes == 0 && !may_lack && (is_class || uni_sysc_by_name(s, len) == NULL))
 			return uni_err_set(err, UNI_EUSAGE,
-				"-e: there is no system call or class '%.*s' (?%.*s is no error)",
+				"--expr: there is no system call or class '%.*s' (?%.*s is no "
+				"error)",
 				(int)len, s, (int)len, s);
 		if (t->classes == 0) {
 			t->name = s;

@@ -39,7 +39,7 @@ static bool is_nameless(const char *s)
 }
 
 /* "OK", "0x1f", "-1", "fd:5", or "No such file or directory (-2)". */
-static bool is_result(const char *s)
+bool uni_sysc_unikraft_result(const char *s)
 {
 	size_t len = strlen(s), type = strspn(s, LETTERS);
 	int64_t v;
@@ -101,7 +101,7 @@ char *uni_sysc_unikraft_behind_text(struct uni_sysc_console *c)
 {
 	char *close, *result = uni_sysc_find_result(c->line, &close);
 
-	if ((result == NULL || !is_result(result)) && !is_cut(c->line))
+	if ((result == NULL || !uni_sysc_unikraft_result(result)) && !is_cut(c->line))
 		return NULL;
 	for (char *at = c->line; (at = strchr(at, '(')) != NULL; at++) {
 		char *name = at;
@@ -135,7 +135,7 @@ int uni_sysc_unikraft_line(struct uni_sysc_console *c, const char *s, bool *was_
 
 	if (is_cut(s))
 		return add_cut(c, s, strcspn(s, "("), was_ret);
-	if (s[0] != '(' || !is_nameless(s) || !is_result(strchr(s, '=') + 2))
+	if (s[0] != '(' || !is_nameless(s) || !uni_sysc_unikraft_result(strchr(s, '=') + 2))
 		return 0;
 	*was_ret = true;
 	e.name = uni_sysc_clean_text(c->log, "?", 1);
