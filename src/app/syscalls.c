@@ -67,8 +67,11 @@ struct uni_image *uni_syscalls_image(const struct uni_syscalls_args *a,
 	struct uni_image *image = NULL;
 	struct uni_err err = { 0 };
 
-	if (path[0] == '\0' || uni_symbols_kind_of(path) != UNI_SYMBOLS_ELF)
+	if (path[0] == '\0' || uni_symbols_kind_of(path) != UNI_SYMBOLS_ELF) {
+		uni_note("%s has no code, but names alone: %s",
+			path[0] != '\0' ? path : "the session", otherwise);
 		return NULL;
+	}
 	if (uni_image_load_from(path, &search, &image, &err) != 0) {
 		uni_note("%s: %s", err.msg, otherwise);
 		return NULL;

@@ -16,6 +16,7 @@ struct answer {
 	const char *call, *function; /* borrowed */
 	const struct uni_exact_function *code;
 	struct uni_exact_total total;
+	bool of_library; /* Unikraft's C library, which the kernel calls as well */
 };
 
 struct answers {
@@ -66,29 +67,6 @@ static int more_calls_first(const void *a, const void *b)
 	return strcmp(x->function, y->function);
 }
 
-/*
- * Unikraft's file systems have sys_* functions, and its C library has one of each call's name,
- * which the kernel uses as well. That one counts if the compiler has put the answer into it.
- */
-static bool is_unikrafts_own(
-	const struct counted *c, const struct uni_sysc_def *def, const char *function)
-{
-	static const char *const prefixes[] = { "uk_syscall_r_", "uk_syscall_e_" };
-
-	if (strncmp(function, "sys_", 4) == 0)
-		return true;
-	for (uint32_t i = 0; i < c->nr; i++) {
-		const char *name = c->total[i].calls != 0 ? name_of(c, i) : NULL;
-
-		for (size_t k = 0; name != NULL && k < uni_array_len(prefixes); k++) {
-			if (strncmp(name, prefixes[k], strlen(prefixes[k])) == 0 &&
-				strcmp(name + strlen(prefixes[k]), def->name) == 0)
-				return true;
-		}
-	}
-	return false;
-}
-
 static int find_answers(
 	const struct counted *c, const struct uni_sysc_prefixes *prefixes, struct answers *ret)
 {
@@ -104,10 +82,11 @@ static int find_answers(
 			uni_exact_is_program(c->function[i].start))
 			continue;
 		def = uni_sysc_of_function(prefixes, name, &other);
-		if (def == NULL || (other && unikraft && is_unikrafts_own(c, def, name)))
+		/* Unikraft's file systems have functions of that name, too. */
+		if (def == NULL || (other && unikraft && strncmp(name, "sys_", 4) == 0))
 			continue;
-		if (!uni_vec_push(&ret->all,
-			    ((struct answer){ def->name, name, &c->function[i], c->total[i] })))
+		if (!uni_vec_push(&ret->all, ((struct answer){ def->name, name, &c->function[i],
+						     c->total[i], other && unikraft })))
 			return -UNI_ENOMEM;
 	}
 	return 0;
@@ -172,26 +151,42 @@ static void drop_namesakes(struct answers *list, const struct uni_image *img, ui
 	list->all.nr = nr;
 }
 
-/* Nanos answers all calls in one function, and Unikraft those of a binary. Some have a number that
- * no other function answers. Unikraft's own calls do not come that way. */
+/* Nanos answers all calls in one function, and Unikraft those of syscall instructions. Some have a
+ * number that no other function answers. */
 static void note_unanswered(const struct counted *c, const struct answers *list)
 {
 	uint64_t answered = 0;
+	const bool unikraft = has_unikraft(c);
 
-	for (size_t i = 0; i < list->all.nr; i++)
-		answered += list->all.v[i].total.calls;
+	for (size_t i = 0; i < list->all.nr; i++) {
+		if (!unikraft || strncmp(list->all.v[i].function, "uk_syscall_r_", 13) == 0)
+			answered += list->all.v[i].total.calls;
+	}
 	for (uint32_t i = 0; i < c->nr; i++) {
 		const char *name = name_of(c, i);
 
-		bool unikraft = name != NULL && strcmp(name, "ukplat_syscall_handler") == 0;
-
-		if (name != NULL && (unikraft || strcmp(name, "syscall_handler") == 0) &&
+		if (name != NULL &&
+			strcmp(name, unikraft ? "ukplat_syscall_handler" : "syscall_handler") ==
+				0 &&
 			c->total[i].calls > answered)
 			uni_note("%s%" PRIu64 " of %" PRIu64
 				 " system calls are not shown: no function that they reached has "
 				 "such a call's name",
 				unikraft ? "at least " : "", c->total[i].calls - answered,
 				c->total[i].calls);
+	}
+}
+
+static void note_library(const struct answers *list)
+{
+	for (size_t i = 0; i < list->all.nr; i++) {
+		if (list->all.v[i].of_library && list->all.v[i].total.calls != 0) {
+			uni_note(
+				"functions of the C library, such as %s, are called by the program "
+				"and by Unikraft itself: their rows have both",
+				list->all.v[i].function);
+			return;
+		}
 	}
 }
 
@@ -249,6 +244,8 @@ static int count_answers(const struct counted *c, const struct uni_exact *e,
 	rc = rc == 0 ? put_answers(&list, args, out, err) : uni_err_nomem(err);
 	if (img != NULL && !args->quiet && args->prefixes.items.nr == 0)
 		note_unanswered(c, &list);
+	if (!args->quiet)
+		note_library(&list);
 	uni_image_destroy(img);
 	uni_vec_free(&list.all);
 	return rc;
