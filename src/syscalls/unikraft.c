@@ -12,7 +12,8 @@
 #include "syscalls/result.h"
 #include "syscalls/table.h"
 
-#define CUT_MIN 200 /* the longest line has this without its colours */
+#define BRACKETS 64  /* of a line that are looked at */
+#define CUT_MIN	 200 /* the longest line has this without its colours */
 
 #define LETTERS	 "abcdefghijklmnopqrstuvwxyz_"
 #define DIGITS	 "0123456789"
@@ -100,10 +101,11 @@ static bool is_call(const char *name, const char *at)
 char *uni_sysc_unikraft_behind_text(struct uni_sysc_console *c)
 {
 	char *close, *result = uni_sysc_find_result(c->line, &close);
+	unsigned left = BRACKETS;
 
 	if ((result == NULL || !uni_sysc_unikraft_result(result)) && !is_cut(c->line))
 		return NULL;
-	for (char *at = c->line; (at = strchr(at, '(')) != NULL; at++) {
+	for (char *at = c->line; left-- != 0 && (at = strchr(at, '(')) != NULL; at++) {
 		char *name = at;
 
 		while (name > c->line && (strchr(LETTERS DIGITS, name[-1]) != NULL))

@@ -38,7 +38,7 @@ static void put_exit(struct uni_recorder *r, const struct uni_sample *s, uint64_
 }
 
 /* Chains of 1 to 512 frames, equal ones now and then, each state and each stop reason. */
-static void put(struct uni_recorder *r, const struct args *a, uint32_t guest, uint64_t n)
+static void put_sample(struct uni_recorder *r, const struct args *a, uint32_t guest, uint64_t n)
 {
 	static uint64_t pc[UNI_CHAIN_MAX];
 	static uint8_t flags[UNI_CHAIN_MAX];
@@ -76,7 +76,7 @@ static void fill(struct uni_recorder *r, const struct args *a, struct uni_err *e
 
 	for (uint64_t n = 0; n < a->nr; n++) {
 		for (uint32_t g = 0; g < a->guests; g++)
-			put(r, a, g, n);
+			put_sample(r, a, g, n);
 	}
 	for (size_t g = 0; g < a->guests; g++)
 		result[g] = (struct uni_guest_result){ .stats = &stats };
