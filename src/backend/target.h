@@ -225,6 +225,11 @@ struct uni_target_ops {
 	int (*snap)(struct uni_target *t, const struct uni_vcpuset *set, struct uni_regs *ret,
 		unsigned flags);
 	/*
+	 * Optional, of a target with a number of moments: a recording begins, so the guest ends
+	 * after the last one. A moment that is taken twice says nothing new.
+	 */
+	void (*begin_run)(struct uni_target *t);
+	/*
 	 * Optional. After a snap() that gave nothing: does somebody else prevent it? Returns 0 (not
 	 * known), or -UNI_EBUSY with the reason. May take some 100 ms; nothing is held.
 	 */

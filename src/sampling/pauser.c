@@ -488,6 +488,8 @@ static void sampler_start(struct uni_pauser *s)
 {
 	uint64_t now_ns = uni_now_ns();
 
+	if (s->t->ops->begin_run != NULL)
+		s->t->ops->begin_run(s->t);
 	s->own_cpu_begin_ns = uni_run_cpu_ns();
 	s->stats.begin_ns = now_ns;
 	s->stats.max_duty = s->cfg->max_duty;

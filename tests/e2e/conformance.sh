@@ -160,7 +160,7 @@ case_replay()
 		"gdb:unix=$T/g" >"$T/log" 2>&1
 	result $? "replay: record one"
 	end_vm
-	timeout 120 "$suite" --image "$image" "replay:file=$T/r" >"$T/log" 2>&1
+	timeout 120 "$suite" --image "$image" "replay:file=$T/r,once=0" >"$T/log" 2>&1
 	result $? "replay: the suite"
 }
 

@@ -175,7 +175,7 @@ def documents():
     yield "trace-syscalls", "by strace's front end", output("compat", "strace", "--json", root + "/fuzz/corpus/syscalls/console")
     yield "stacks", "a core, with registers", output("stacks", "--json", "-r", "core:file=core", "-e", "traced.nm")
     yield "stacks", "a replay, with lines", output("stacks", "--json", "--lines", "replay:file=demo.replay,once=1", "-e", "demo.elf")
-    yield "top", "a replay", output("top", "--json", "-d", "0.3", "--function", "app_main", "replay:file=demo.replay", "-e", "demo.elf")
+    yield "top", "a replay", output("top", "--json", "-d", "0.3", "--function", "app_main", "replay:file=demo.replay,once=0", "-e", "demo.elf")
     for trace in "file3", "file4":
         yield "points", trace, output("compat", "uk-trace", "list", "--json", root + "/fuzz/corpus/uktrace/" + trace)
     yield "points", "definitions", output("compat", "uk-trace", "list", "--json", "--definitions", root + "/fuzz/corpus/uktrace/file3")

@@ -165,6 +165,6 @@ end_guest
 for case in $(by_default 'keys select code save signals suspend gone refused' \
 	'keys select code pause sizes save signals duration suspend colour gone refused'); do
 	check "screen: $case" timeout 600 python3 "$SRC/tests/e2e/top_screen.py" "$case" "$U" \
-		"replay:file=$T/smp.replay" "$elf"
+		"replay:file=$T/smp.replay,once=0" "$elf"
 done
 finish

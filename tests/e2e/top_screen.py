@@ -15,6 +15,7 @@ import time
 from screen import Terminal
 
 CASE, U, TARGET, IMAGE = sys.argv[1:5]
+ONCE = TARGET.replace("once=0", "once=1")
 
 
 def top(*args, target=TARGET, **how):
@@ -124,7 +125,7 @@ def annotation():
 def code():
     """Enter on a function: its code, with the samples that annotate finds in the same session."""
     global SESSION
-    with top("--filter", "cpu0", "--window", "0", "-o", "code", target=TARGET + ",once=1", rows=200,
+    with top("--filter", "cpu0", "--window", "0", "-o", "code", target=ONCE, rows=200,
              columns=160) as t:
         t.see("ENDED")
         until(t, lambda f: f[:1] == ["cpu0_hot"], "functions")
@@ -301,7 +302,7 @@ def colour():
 
 def gone():
     """The guest ends (a replay that is not repeated): it says so, and everything stays readable."""
-    with top("-F", "200", target=TARGET + ",once=1") as t:
+    with top("-F", "200", target=ONCE) as t:
         t.see("the guest ended")
         t.see("ENDED")
         until(t, lambda f: "cpu0_hot" in f, "functions")

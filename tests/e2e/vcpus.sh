@@ -100,7 +100,7 @@ esac
 is_replayed() {
 	seq 0 1023 | awk '{ printf "%016x T at_%d\n", 4096 + $1, $1 }' >"$T/names"
 	"$MKREPLAY" "$T/r" 1024 3 &&
-		"$U" record "replay:file=$T/r" -e "$T/names" -q -F 100 -d 0.5 -o "$T/s.uniscope" \
+		"$U" record "replay:file=$T/r,once=0" -e "$T/names" -q -F 100 -d 0.5 -o "$T/s.uniscope" \
 			--overwrite &&
 		"$U" export --no-inline --per-vcpu --all-time -f folded "$T/s.uniscope" -o "$T/folded" &&
 		judge replayed "$T/folded" "$T/s.uniscope" 1024

@@ -256,6 +256,41 @@ static void it_starts_again(void **state)
 	close_fixture(&f);
 }
 
+/* A recording ends with the last moment; if attaching took that, too, it has all of them. */
+static void a_recording_has_each_once(void **state)
+{
+	static const struct {
+		const char *key;
+		unsigned taken, nr;
+		bool ends;
+	} c[] = { { "", 1, 2, true }, { "", 3, 3, true }, { ",once=1", 3, 0, true },
+		{ ",once=0", 1, 2, false } };
+	struct uni_regs regs[2];
+	struct uni_target *t;
+	struct fixture f;
+	char spec[96];
+	uint8_t b;
+
+	open_fixture(&f);
+	save(&f);
+	for (unsigned k = 0; k < sizeof(c) / sizeof(c[0]); k++) {
+		(void)snprintf(spec, sizeof(spec), "replay:file=%s%s", f.path, c[k].key);
+		t = attach(spec);
+		for (unsigned i = 0; i < c[k].taken; i++)
+			assert_int_equal(t->ops->snap(t, VCPUS(1), regs, 0), 0);
+		t->ops->begin_run(t);
+		for (unsigned i = 3 - c[k].nr; i < 3; i++) {
+			assert_int_equal(t->ops->snap(t, VCPUS(1), regs, 0), 0);
+			assert_int_equal(read_at(t, BASE + 100, &b, 1), 0);
+			assert_int_equal(b, i);
+		}
+		assert_int_equal(t->ops->snap(t, VCPUS(1), regs, 0), c[k].ends ? -UNI_EGONE : 0);
+		assert_int_equal(t->ops->alive(t), !c[k].ends);
+		uni_target_detach(t);
+	}
+	close_fixture(&f);
+}
+
 /* Unchanged blocks are written once: 500 snapshots of the same memory stay small. */
 static void nothing_is_written_twice(void **state)
 {
@@ -350,6 +385,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_seen_is_served),
 		cmocka_unit_test(it_starts_again),
+		cmocka_unit_test(a_recording_has_each_once),
 		cmocka_unit_test(nothing_is_written_twice),
 		cmocka_unit_test(cut_off_and_changed_files),
 		cmocka_unit_test(bad_specs_say_why),

@@ -17,9 +17,10 @@ struct replay {
 	char *data; /* of the file, owned */
 	char name[128];
 	struct uni_gmem *gmem;
-	size_t cur;  /* snapshot whose memory is served */
-	size_t next; /* snapshot of the next replay_snap() */
-	bool once, ended;
+	size_t cur;	  /* snapshot whose memory is served */
+	size_t next;	  /* snapshot of the next replay_snap() */
+	bool once, again; /* the moments, as the target's key says */
+	bool ended;
 };
 
 static struct replay *replay_target(struct uni_target *t)
@@ -90,6 +91,7 @@ static int replay_attach(const struct uni_spec *spec, const struct uni_attach_op
 		return uni_err_set(err, UNI_ENOMEM, "no memory for a target");
 	p->t.ops = &uni_target_replay;
 	p->once = once != 0;
+	p->again = rc == 0 && once == 0;
 	(void)uni_text_clean(p->name, sizeof(p->name), path, strlen(path));
 	rc = load_replay(p, path, opts, err);
 	if (rc != 0) {
@@ -138,6 +140,18 @@ static int replay_snap(
 	return 0;
 }
 
+/* Attaching may have looked at the first moments: these need not have a stack. */
+static void replay_begin_run(struct uni_target *t)
+{
+	struct replay *p = replay_target(t);
+
+	if (p->again || p->once)
+		return;
+	p->once = true;
+	if (p->next == p->file.snap.nr)
+		p->next = 0;
+}
+
 static int replay_release(struct uni_target *t)
 {
 	return 0; /* nothing ran before, either */
@@ -165,7 +179,7 @@ static void replay_info(struct uni_target *t, struct uni_target_info *ret)
 			ret->mem_bytes = 0;
 	}
 	(void)snprintf(ret->note, sizeof(ret->note), "%zu snapshot%s%s, %zu block%s of %u bytes%s",
-		p->file.snap.nr, uni_plural(p->file.snap.nr), p->once ? "" : " again and again",
+		p->file.snap.nr, uni_plural(p->file.snap.nr), p->again ? " again and again" : "",
 		p->file.blocks.nr, uni_plural(p->file.blocks.nr), p->file.block,
 		p->file.truncated ? ", the file is cut off" : "");
 }
@@ -186,13 +200,14 @@ static int replay_probe(
 const struct uni_target_ops uni_target_replay = {
 	.scheme = "replay",
 	.summary = "registers and memory from a file that record --save-replay made",
-	.keys = "file=PATH[,once=1]",
+	.keys = "file=PATH[,once=0|1]",
 	.is_file = true,
 	.probe = replay_probe,
 	.attach = replay_attach,
 	.caps = replay_caps,
 	.nr_vcpus = nr_vcpus,
 	.snap = replay_snap,
+	.begin_run = replay_begin_run,
 	.release = replay_release,
 	.gmem = replay_gmem,
 	.info = replay_info,
