@@ -27,12 +27,14 @@ enum uni_branch {
 	UNI_BRANCH_PAD,	 /* nothing, between functions */
 	UNI_BRANCH_TOP,	 /* no branch: it writes the word that a return would take */
 	UNI_BRANCH_DROP, /* the same: it takes that word off the stack */
+	UNI_BRANCH_TRAP, /* a system call, to a handler; its "target" is where that returns */
 };
 
 enum uni_skid_flags {
 	UNI_SKID_BEHIND = 1u << 0,  /* no jump leads behind the call: only a return does */
 	UNI_SKID_RETURNS = 1u << 1, /* the callee returns by itself; it does not go elsewhere */
 	UNI_SKID_ENTERS = 1u << 2,  /* the callee does not begin again by a jump */
+	UNI_SKID_TRAP = 1u << 3,    /* no call, but a trap: its handler is not known */
 };
 
 struct uni_skid_call {
@@ -57,6 +59,7 @@ struct uni_skid {
 	size_t nr;
 	struct uni_skid_entry *entry; /* sorted by svma */
 	size_t nr_entries;
+	bool has_tail_pointers; /* some functions end in a jump by a pointer */
 };
 
 #endif

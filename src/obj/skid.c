@@ -40,6 +40,7 @@ struct reader {
 	UNI_VEC(struct hop) pointer; /* jumps from `from` to nobody knows where */
 	UNI_VEC(struct hop) out;     /* jumps from one function to another's first byte */
 	size_t table_entries;
+	bool has_tail_pointers;
 	UNI_VEC(struct hop) together; /* functions that jump into each other, as f and f.cold */
 };
 
@@ -172,6 +173,8 @@ static bool read_branch(struct function *f, const uint8_t *code, size_t size, ui
 		return add_call(f, at + size, to);
 	case UNI_BRANCH_POINTER:
 		return uni_vec_push(&f->r->call, ((struct uni_skid_call){ to, 0, 0 }));
+	case UNI_BRANCH_TRAP:
+		return uni_vec_push(&f->r->call, ((struct uni_skid_call){ to, 0, UNI_SKID_TRAP }));
 	case UNI_BRANCH_JUMP:
 	case UNI_BRANCH_GOTO:
 		return add_jump(f, at, to);
@@ -188,7 +191,7 @@ static bool read_branch(struct function *f, const uint8_t *code, size_t size, ui
 static bool goes_on(enum uni_branch last)
 {
 	return last == UNI_BRANCH_NONE || last == UNI_BRANCH_JUMP || last == UNI_BRANCH_TOP ||
-	       last == UNI_BRANCH_DROP;
+	       last == UNI_BRANCH_DROP || last == UNI_BRANCH_TRAP;
 }
 
 /* A function whose return, or unreadable code, leads nobody knows where. */
@@ -323,8 +326,8 @@ static void merge_calls(struct reader *r)
 
 		if (nr == 0 || last->ret != r->call.v[i].ret)
 			r->call.v[nr++] = r->call.v[i];
-		else if (last->callee != r->call.v[i].callee)
-			last->callee = 0;
+		else if (last->callee != r->call.v[i].callee || last->flags != r->call.v[i].flags)
+			*last = (struct uni_skid_call){ .ret = last->ret };
 	}
 	r->call.nr = nr;
 }
@@ -381,6 +384,11 @@ static bool join_pointers(struct reader *r)
 			ok = uni_vec_push(&r->pointer, *h);
 		else if (is_part(r, uni_image_lookup(r->img, h->to)))
 			ok = uni_vec_push(&r->together, *h);
+	}
+	uni_vec_foreach (h, &r->pointer) {
+		struct frame entry = frame_at(r, h->from);
+
+		r->has_tail_pointers = r->has_tail_pointers || may_be_same(&entry, &h->frame);
 	}
 	sort_pointers(r);
 	nr = r->pointer.nr;
@@ -472,7 +480,7 @@ int uni_skid_read(const struct uni_image *img, const struct uni_cfi_table *rows,
 	uni_vec_free(&r.pointer);
 	uni_vec_free(&r.out);
 	uni_vec_free(&r.together);
-	*ret = (struct uni_skid){ r.call.v, r.call.nr, r.entry.v, r.entry.nr };
+	*ret = (struct uni_skid){ r.call.v, r.call.nr, r.entry.v, r.entry.nr, r.has_tail_pointers };
 	if (!ok)
 		uni_skid_deinit(ret);
 	return ok ? 0 : -UNI_ENOMEM;

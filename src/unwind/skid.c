@@ -53,15 +53,21 @@ static void put_back(uint64_t pc, struct uni_chain *c)
 	c->flags[1] = (uint8_t)(c->flags[1] & ~UNI_FRAME_EXACT);
 }
 
-/* Takes off a function that has not begun: the caller's block ran, which ends in the call. */
-static void take_off(struct uni_chain *c)
+/* Takes off a function that has not begun: the block before ran. */
+static void drop_leaf(struct uni_chain *c)
 {
 	c->nr--;
 	memmove(c->pc, c->pc + 1, c->nr * sizeof(c->pc[0]));
 	memmove(c->sp, c->sp + 1, c->nr * sizeof(c->sp[0]));
 	memmove(c->flags, c->flags + 1, c->nr * sizeof(c->flags[0]));
-	c->pc[0]--;
 	c->flags[0] |= UNI_FRAME_EXACT | UNI_FRAME_MOVED;
+}
+
+/* The same, where the block before ends in the call. */
+static void take_off(struct uni_chain *c)
+{
+	drop_leaf(c);
+	c->pc[0]--;
 }
 
 static void unskid_returned(const struct uni_unwinder *u, struct uni_chain *c)
@@ -76,12 +82,19 @@ static void unskid_returned(const struct uni_unwinder *u, struct uni_chain *c)
 		put_back(0, c);
 }
 
-/* No jump leads there, and yet it is no plain return: `ret N`, or the end of an interrupt. */
+/*
+ * No jump leads there, and yet it is no plain return: `ret N`, or the end of an interrupt. Behind
+ * a trap, the handler's last block ran.
+ */
 static void doubt_return(const struct uni_unwinder *u, struct uni_chain *c)
 {
 	const struct uni_skid_call *call = find_call(u, c->pc[0]);
 
-	if (call != NULL && (call->flags & UNI_SKID_BEHIND) != 0)
+	if (call == NULL || (call->flags & UNI_SKID_BEHIND) == 0)
+		return;
+	if ((call->flags & UNI_SKID_TRAP) != 0)
+		put_back(0, c);
+	else
 		c->flags[0] |= UNI_FRAME_UNSURE;
 }
 
@@ -120,6 +133,27 @@ static void replace_leaf(uint64_t pc, struct uni_chain *c)
 	c->flags[0] |= UNI_FRAME_MOVED;
 }
 
+/*
+ * Before the first byte of a handler, the block that was interrupted ran. If that would have gone
+ * on behind a call, or at a first byte, it may have been another function's.
+ */
+static void unskid_handler(
+	const struct uni_unwinder *u, const struct uni_skid_entry *entry, struct uni_chain *c)
+{
+	const struct uni_skid_call *call;
+
+	if (entry->is_jumped) {
+		c->flags[0] |= UNI_FRAME_UNSURE;
+		return;
+	}
+	drop_leaf(c);
+	call = find_call(u, c->pc[0]);
+	if (call != NULL && (call->flags & UNI_SKID_TRAP) != 0)
+		c->pc[0]--;
+	else if (call != NULL || find_entry(u, c->pc[0]) != NULL)
+		c->flags[0] |= UNI_FRAME_UNSURE;
+}
+
 /* Which block ran before the first byte of a function? */
 static void unskid_entered(const struct uni_unwinder *u, struct uni_chain *c)
 {
@@ -128,8 +162,12 @@ static void unskid_entered(const struct uni_unwinder *u, struct uni_chain *c)
 	uint64_t jumper = 0;
 	bool is_callee, is_known;
 
-	if (c->nr < 2 || (c->flags[1] & (UNI_FRAME_EXACT | UNI_FRAME_GUESS)) != 0)
+	if (c->nr < 2 || (c->flags[1] & UNI_FRAME_GUESS) != 0)
 		return;
+	if ((c->flags[1] & UNI_FRAME_EXACT) != 0) {
+		unskid_handler(u, entry, c);
+		return;
+	}
 	call = find_call(u, c->pc[1]);
 	if (call == NULL)
 		return;
@@ -137,6 +175,9 @@ static void unskid_entered(const struct uni_unwinder *u, struct uni_chain *c)
 						: call->callee == 0 && !entry->is_jumped;
 	if (is_callee) {
 		take_off(c);
+		/* Or a function that the pointer led to jumped there by another pointer. */
+		if (call->callee == 0 && u->skid->has_tail_pointers)
+			c->flags[0] |= UNI_FRAME_UNSURE;
 		return;
 	}
 	is_known = is_last(entry) && call->callee != 0 && call->callee != entry->svma &&

@@ -472,6 +472,8 @@ static void kinds(void **state)
 	assert_int_equal(x86(0xc2), UNI_BRANCH_RETURN);
 	assert_int_equal(x86(0x0b0f), UNI_BRANCH_END);
 	assert_int_equal(x86(0xcf48), UNI_BRANCH_END);
+	assert_int_equal(x86(0x80cd), UNI_BRANCH_TRAP);
+	assert_int_equal(x86(0x050f), UNI_BRANCH_TRAP);
 	assert_int_equal(x86(0xfeeb), UNI_BRANCH_GOTO);
 	assert_int_equal(x86(0xfe75), UNI_BRANCH_JUMP);
 	assert_int_equal(x86(0xe0ff3e), UNI_BRANCH_INDIRECT);
@@ -490,6 +492,9 @@ static void kinds(void **state)
 	assert_int_equal(a64(0xd73f0822), UNI_BRANCH_POINTER); /* blraa */
 	assert_int_equal(a64(0xd69f03e0), UNI_BRANCH_END);     /* eret */
 	assert_int_equal(a64(0xd4200000), UNI_BRANCH_END);     /* brk */
+	assert_int_equal(a64(0xd4000001), UNI_BRANCH_TRAP);    /* svc */
+	assert_int_equal(a64(0xd4001fe3), UNI_BRANCH_TRAP);    /* smc */
+	assert_int_equal(a64(0xd4000000), UNI_BRANCH_NONE);
 	assert_int_equal(a64(0xd503201f), UNI_BRANCH_PAD);
 }
 

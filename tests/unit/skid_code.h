@@ -76,7 +76,8 @@ static inline struct uni_skid read_pieces(const struct piece *v, size_t nr,
 	return read_code(bytes, sizeof(bytes), sym, nr_syms, rows);
 }
 
-static uint64_t below; /* the stack pointer */
+static uint64_t below;	     /* the stack pointer */
+static uint8_t caller_flags; /* UNI_FRAME_EXACT: it was interrupted */
 
 static inline int read_stack(
 	void *ctx, const struct uni_gmem_region *r, uint64_t offset, void *buf, size_t len)
@@ -101,7 +102,9 @@ static inline struct uni_chain unskid_by(
 		.pc_valid = true,
 		.sp = STACK + 2048,
 		.sp_valid = true };
-	struct uni_chain c = { .nr = 2, .pc = { pc, ret_addr }, .flags = { UNI_FRAME_EXACT, 0 } };
+	struct uni_chain c = {
+		.nr = 2, .pc = { pc, ret_addr }, .flags = { UNI_FRAME_EXACT, caller_flags }
+	};
 	struct uni_err err = { 0 };
 	struct uni_gmem *m;
 	struct uni_as *as;

@@ -25,6 +25,10 @@ static const struct spec_sym end_syms[] = {
 	FUNC("drops", 0x78, 0x0f),
 	FUNC("to_drops", 0x88, 2),
 	FUNC("calls_too", 0x90, 8),
+	FUNC("traps", 0xa0, 7),
+	FUNC("handler", 0xa8, 3),
+	FUNC("stub", 0xb0, 2),
+	FUNC("by_pointer", 0xb4, 2),
 };
 
 /* Functions that end in others, by jumps or by falling through. */
@@ -33,15 +37,14 @@ static const struct piece end_code[] = {
 	PIECE(0x00, 0xe8, 0x2b, 0, 0, 0, 0xe8, 0x2e, 0, 0, 0, 0xe8, 0x31, 0, 0, 0, 0xe8, 0x4c, 0, 0,
 		0, 0xe8, 0x4b, 0, 0, 0, 0xe8, 0x32, 0, 0, 0, 0xe8, 0x2d, 0, 0, 0, 0xc3),
 	/* A fix-up without a name: jmp behind the last call. */
-	PIECE(0x28, 0xeb, 0xf9),
-	PIECE(0x30, 0xe9, 0x1b, 0, 0, 0),	   /* jmp thunk */
-	PIECE(0x38, 0x74, 0x16, 0xeb, 0xf4),	   /* je thunk; jmp one */
-	PIECE(0x40, 0xeb, 0xee),		   /* jmp one */
-	PIECE(0x50, 0xc3),			   /* ret */
-	PIECE(0x58, 0xff, 0xc9, 0x75, 0xfc, 0xc3), /* dec %ecx; jne loops; ret */
-	PIECE(0x60, 0xeb, 0xf6),		   /* jmp loops */
-	PIECE(0x64, 0x89, 0xc0, 0x74, 0x01),	   /* mov %eax,%eax; je behind + 1 */
-	PIECE(0x68, 0x90, 0xc3),		   /* nop; ret */
+	PIECE(0x28, 0xeb, 0xf9), PIECE(0x30, 0xe9, 0x1b, 0, 0, 0), /* jmp thunk */
+	PIECE(0x38, 0x74, 0x16, 0xeb, 0xf4),			   /* je thunk; jmp one */
+	PIECE(0x40, 0xeb, 0xee),				   /* jmp one */
+	PIECE(0x50, 0xc3),					   /* ret */
+	PIECE(0x58, 0xff, 0xc9, 0x75, 0xfc, 0xc3),		   /* dec %ecx; jne loops; ret */
+	PIECE(0x60, 0xeb, 0xf6),				   /* jmp loops */
+	PIECE(0x64, 0x89, 0xc0, 0x74, 0x01), /* mov %eax,%eax; je behind + 1 */
+	PIECE(0x68, 0x90, 0xc3),	     /* nop; ret */
 	/* Another one: jmp behind the first call of thunk. */
 	PIECE(0x70, 0x89, 0xc0, 0xeb, 0xaa),
 	/* GCC's thunk of returns: call 1f; 0: pause; jmp 0b; 1: lea 8(%rsp),%rsp; ret */
@@ -49,6 +52,11 @@ static const struct piece end_code[] = {
 	PIECE(0x88, 0xeb, 0xee), /* jmp drops */
 	/* call to_drops; call *%rax; ret */
 	PIECE(0x90, 0xe8, 0xf3, 0xff, 0xff, 0xff, 0xff, 0xd0, 0xc3),
+	/* int $0x70; syscall; je back behind the latter; ret */
+	PIECE(0xa0, 0xcd, 0x70, 0x0f, 0x05, 0x74, 0xfe, 0xc3),
+	PIECE(0xa8, 0x90, 0x48, 0xcf), /* nop; iretq */
+	PIECE(0xb0, 0xeb, 0xa6),       /* jmp loops: of a table of handlers */
+	PIECE(0xb4, 0xff, 0xe0),       /* jmp *%rax */
 };
 
 static struct uni_skid read_ends(void)
@@ -89,6 +97,56 @@ static void jumper_is_named(void **state)
 	uni_skid_deinit(&s);
 }
 
+/* Behind a trap, its handler ran; at a handler's first byte, what was interrupted. */
+static void handlers(void **state)
+{
+	static const struct {
+		uint64_t pc, caller, leaf; /* 0: not known */
+		uint32_t nr;
+		uint8_t flags;
+	} row[] = {
+		{ 0xa2, 0x90, 0, 3, MOVED },		  /* behind int */
+		{ 0xa4, 0x90, 0xa4, 2, UNI_FRAME_EXACT }, /* behind syscall, or the jump */
+		{ 0xa8, 0xa2, 0xa1, 1, MOVED },		  /* int led to the handler */
+		{ 0xa8, 0x36, 0x36, 1, MOVED },		  /* an interrupt did */
+		{ 0xa8, 0x0a, 0x0a, 1, MOVED | UNSURE },  /* or one ran as soon as it returned */
+		{ 0xa8, 0x58, 0x58, 1, MOVED | UNSURE },  /* or before a first byte */
+		{ 0x58, 0x36, 0x58, 2, UNSURE },	  /* stub jumped to loops, or it itself */
+	};
+	struct uni_skid s = read_ends();
+
+	caller_flags = UNI_FRAME_EXACT;
+	for (size_t i = 0; i < uni_array_len(row); i++) {
+		struct uni_chain c = unskid_by(&s, TEXT + BIAS + row[i].pc,
+			TEXT + BIAS + row[i].caller, 0, UNI_VCPU_RUNNING);
+
+		assert_int_equal(c.nr, row[i].nr);
+		assert_int_equal(c.pc[0], row[i].leaf != 0 ? TEXT + BIAS + row[i].leaf : 0);
+		assert_int_equal(c.flags[0], row[i].flags);
+	}
+	caller_flags = 0;
+	uni_skid_deinit(&s);
+}
+
+/* A pointer leads to a function; or to one that jumped there by a pointer, where there is any. */
+static void tail_pointers(void **state)
+{
+	const uint64_t called = TEXT + BIAS + 0x97, by_pointer = TEXT + BIAS + 0x64;
+	struct uni_skid s = read_ends();
+	struct uni_chain c;
+
+	assert_true(s.has_tail_pointers);
+	s.has_tail_pointers = false;
+	c = unskid_by(&s, by_pointer, called, 0, UNI_VCPU_RUNNING);
+	assert_int_equal(c.nr, 1);
+	assert_int_equal(c.flags[0], MOVED);
+	s.has_tail_pointers = true;
+	c = unskid_by(&s, by_pointer, called, 0, UNI_VCPU_RUNNING);
+	assert_int_equal(c.nr, 1);
+	assert_int_equal(c.flags[0], MOVED | UNSURE);
+	uni_skid_deinit(&s);
+}
+
 static void jumps_without_a_name(void **state)
 {
 	const uint32_t entered = UNI_SKID_RETURNS | UNI_SKID_ENTERS;
@@ -104,6 +162,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(jumper_is_named),
+		cmocka_unit_test(handlers),
+		cmocka_unit_test(tail_pointers),
 		cmocka_unit_test(jumps_without_a_name),
 	};
 

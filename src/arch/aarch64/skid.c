@@ -50,6 +50,10 @@ enum uni_branch uni_aarch64_branch(const uint8_t *code, size_t n, uint64_t at, u
 		*target_ret = target_of(insn, 5, 14, at);
 		return UNI_BRANCH_JUMP;
 	}
+	if ((insn & 0xffe0001c) == 0xd4000000 && (insn & 3) != 0) { /* svc, hvc, smc */
+		*target_ret = at + UNI_A64_INSN;
+		return UNI_BRANCH_TRAP;
+	}
 	if (insn == 0xd503201f) /* nop */
 		return UNI_BRANCH_PAD;
 	if ((insn & 0xffff0000) == 0 || (insn & 0xffe0001f) == 0xd4200000) /* udf, brk */

@@ -65,6 +65,10 @@ static enum uni_branch of_two_bytes(
 	}
 	if (n >= 2 && code[1] == 0x1f)
 		return UNI_BRANCH_PAD;
+	if (n >= 2 && code[1] == 0x05) { /* syscall */
+		*target_ret = at + 2;
+		return UNI_BRANCH_TRAP;
+	}
 	return n >= 2 && (code[1] == 0x0b || code[1] == 0x07) ? UNI_BRANCH_END : UNI_BRANCH_NONE;
 }
 
@@ -77,6 +81,10 @@ static enum uni_branch of_one_byte(const uint8_t *code, size_t n, uint64_t at, u
 	if (n >= 5 && (code[0] == 0xe8 || code[0] == 0xe9)) {
 		*target_ret = target_of(code, 1, at);
 		return code[0] == 0xe8 ? UNI_BRANCH_CALL : UNI_BRANCH_GOTO;
+	}
+	if (n >= 2 && code[0] == 0xcd) { /* int N */
+		*target_ret = at + 2;
+		return UNI_BRANCH_TRAP;
 	}
 	if (code[0] == 0xc2 || code[0] == 0xc3)
 		return UNI_BRANCH_RETURN;
