@@ -23,7 +23,8 @@ enum uni_branch {
 	UNI_BRANCH_INDIRECT,
 	UNI_BRANCH_POINTER, /* a call by a register or memory; its "target" is where it returns */
 	UNI_BRANCH_RETURN,
-	UNI_BRANCH_END,	 /* nothing goes on behind it: a trap, or a return from an interrupt */
+	UNI_BRANCH_END,	 /* nothing goes on behind it, nor elsewhere: a trap, or a halt */
+	UNI_BRANCH_AWAY, /* a return from an interrupt, or to a program */
 	UNI_BRANCH_PAD,	 /* nothing, between functions */
 	UNI_BRANCH_TOP,	 /* no branch: it writes the word that a return would take */
 	UNI_BRANCH_DROP, /* the same: it takes that word off the stack */
@@ -60,6 +61,9 @@ struct uni_skid {
 	struct uni_skid_entry *entry; /* sorted by svma */
 	size_t nr_entries;
 	bool has_tail_pointers; /* some functions end in a jump by a pointer */
+	/* Places within functions before which another function's block may have run, sorted. */
+	uint64_t *shared;
+	size_t nr_shared;
 };
 
 #endif

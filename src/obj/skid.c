@@ -9,7 +9,8 @@
 
 #define FUNCTION_MOST ((uint64_t)1 << 20)
 #define TABLES_MOST   ((size_t)1 << 22) /* entries of an image's tables that are read */
-#define POINTER_MOST  64 /* jumps by a pointer of a function that are compared with a place */
+#define FIRST_BLOCK   256 /* bytes of a function in which its first branch is looked for */
+#define POINTER_MOST  64  /* jumps by a pointer of a function that are compared with a place */
 
 /* The stack pointer at a place, below the caller's: code that jumps leaves it as it is. */
 struct frame {
@@ -39,6 +40,7 @@ struct reader {
 	UNI_VEC(uint64_t) odd;	     /* the same of those whose return goes elsewhere */
 	UNI_VEC(struct hop) pointer; /* jumps from `from` to nobody knows where */
 	UNI_VEC(struct hop) out;     /* jumps from one function to another's first byte */
+	UNI_VEC(uint64_t) shared;    /* as in struct uni_skid */
 	size_t table_entries;
 	bool has_tail_pointers;
 	UNI_VEC(struct hop) together; /* functions that jump into each other, as f and f.cold */
@@ -112,7 +114,8 @@ static bool add_jump(struct function *f, uint64_t at, uint64_t to)
 	hop.to = other->addr;
 	if (other->addr == to)
 		return uni_vec_push(&r->tail, to) && uni_vec_push(&r->out, hop);
-	return uni_vec_push(&r->target, to) && uni_vec_push(&r->together, hop);
+	return uni_vec_push(&r->target, to) && uni_vec_push(&r->shared, to) &&
+	       uni_vec_push(&r->together, hop);
 }
 
 static bool is_part(const struct reader *r, const struct uni_symbol *f)
@@ -141,8 +144,13 @@ static bool add_table(struct function *f, uint64_t table, bool *is_switch_ret)
 		if (!uni_image_bytes(r->img, table + i * sizeof(to), &to, sizeof(to)))
 			break;
 		in = uni_image_lookup(r->img, to);
-		if (in == NULL || (in != f->f && !is_part(r, in)))
+		if (in == NULL || (in != f->f && !is_part(r, in))) {
+			/* A function behind cases: a tail call of the same table, or another one.
+			 */
+			if (*is_switch_ret && in != NULL && in->addr == to)
+				add_end(f, UNI_SKID_ANYWHERE);
 			break;
+		}
 		*is_switch_ret = *is_switch_ret || (i == 0 && in == f->f && to != in->addr);
 		ok = uni_vec_push(&r->target, to);
 	}
@@ -180,6 +188,9 @@ static bool read_branch(struct function *f, const uint8_t *code, size_t size, ui
 		return add_jump(f, at, to);
 	case UNI_BRANCH_INDIRECT:
 		return add_pointer(f, at, to);
+	case UNI_BRANCH_AWAY:
+		add_end(f, UNI_SKID_ANYWHERE);
+		return true;
 	case UNI_BRANCH_RETURN:
 		f->is_odd = f->is_odd || last == UNI_BRANCH_TOP;
 		return true;
@@ -194,11 +205,48 @@ static bool goes_on(enum uni_branch last)
 	       last == UNI_BRANCH_DROP || last == UNI_BRANCH_TRAP;
 }
 
+static bool ends_block(enum uni_branch b)
+{
+	return b != UNI_BRANCH_NONE && b != UNI_BRANCH_TOP && b != UNI_BRANCH_DROP &&
+	       b != UNI_BRANCH_PAD;
+}
+
 /* A function whose return, or unreadable code, leads nobody knows where. */
 static bool add_odd(struct reader *r, uint64_t addr)
 {
 	return uni_vec_push(&r->odd, addr) &&
 	       uni_vec_push(&r->pointer, ((struct hop){ addr, 0, { 0 } }));
+}
+
+/* A block that goes on into the function ends at its first branch: these places follow. */
+static bool share_first_block(struct reader *r, uint64_t addr)
+{
+	const struct uni_symbol *f = uni_image_lookup(r->img, addr);
+	const struct uni_arch *a = uni_image_arch(r->img);
+	uint8_t code[FIRST_BLOCK];
+	size_t n, size, i;
+
+	if (f == NULL || f->addr != addr)
+		return true;
+	n = (size_t)uni_min(f->size, (uint64_t)sizeof(code));
+	if (!uni_image_bytes(r->img, addr, code, n))
+		return true;
+	for (i = 0; i < n; i += size) {
+		enum uni_branch b;
+		uint64_t to = 0;
+
+		size = a->insn_size == NULL ? a->insn : a->insn_size(code + i, n - i);
+		if (size == 0 || size > n - i)
+			break;
+		b = a->branch(code + i, size, addr + i, &to);
+		if (b == UNI_BRANCH_JUMP || b == UNI_BRANCH_GOTO)
+			return uni_vec_push(&r->shared, addr + i + size) &&
+			       (!uni_range_has(f->addr, f->size, to) ||
+				       uni_vec_push(&r->shared, to));
+		if (ends_block(b))
+			break;
+	}
+	return true;
 }
 
 static bool read_function(struct reader *r, const struct uni_symbol *f, const uint8_t *code)
@@ -221,7 +269,7 @@ static bool read_function(struct reader *r, const struct uni_symbol *f, const ui
 		add_end(&fn, UNI_SKID_ANYWHERE);
 	if (goes_on(fn.last)) {
 		add_end(&fn, f->addr + i);
-		ok = ok && uni_vec_push(&r->tail, f->addr + i);
+		ok = ok && uni_vec_push(&r->tail, f->addr + i) && share_first_block(r, f->addr + i);
 	}
 	return ok &&
 	       uni_vec_push(
@@ -436,6 +484,7 @@ static bool judge_calls(struct reader *r)
 	sort_addresses(r->target.v, r->target.nr);
 	sort_addresses(r->tail.v, r->tail.nr);
 	sort_addresses(r->leaves.v, r->leaves.nr);
+	sort_addresses(r->shared.v, r->shared.nr);
 	merge_calls(r);
 	if (!join_pointers(r))
 		return false;
@@ -480,7 +529,8 @@ int uni_skid_read(const struct uni_image *img, const struct uni_cfi_table *rows,
 	uni_vec_free(&r.pointer);
 	uni_vec_free(&r.out);
 	uni_vec_free(&r.together);
-	*ret = (struct uni_skid){ r.call.v, r.call.nr, r.entry.v, r.entry.nr, r.has_tail_pointers };
+	*ret = (struct uni_skid){ r.call.v, r.call.nr, r.entry.v, r.entry.nr, r.has_tail_pointers,
+		r.shared.v, r.shared.nr };
 	if (!ok)
 		uni_skid_deinit(ret);
 	return ok ? 0 : -UNI_ENOMEM;
@@ -490,5 +540,6 @@ void uni_skid_deinit(struct uni_skid *s)
 {
 	free(s->call);
 	free(s->entry);
+	free(s->shared);
 	*s = (struct uni_skid){ 0 };
 }

@@ -39,6 +39,22 @@ static const struct uni_skid_entry *find_entry(const struct uni_unwinder *u, uin
 						  sizeof(*u->skid->entry), compare_entry);
 }
 
+static int compare_place(const void *key, const void *member)
+{
+	const uint64_t *svma = key, *place = member;
+
+	return *svma < *place ? -1 : *svma > *place;
+}
+
+/* May a block of another function have run before? */
+static bool is_shared(const struct uni_unwinder *u, uint64_t pc)
+{
+	uint64_t svma = pc - u->skid_bias;
+
+	return u->skid->nr_shared != 0 && bsearch(&svma, u->skid->shared, u->skid->nr_shared,
+						  sizeof(svma), compare_place) != NULL;
+}
+
 /* Puts the callee, whose last block ran, in front of the chain. pc 0: it is not known. */
 static void put_back(uint64_t pc, struct uni_chain *c)
 {
@@ -198,6 +214,8 @@ void uni_unwind_unskid(const struct uni_unwinder *u, struct uni_as *as, const st
 		unskid_returned(u, c);
 	else if (find_entry(u, c->pc[0]) != NULL)
 		unskid_entered(u, c);
+	else if (is_shared(u, c->pc[0]))
+		c->flags[0] |= UNI_FRAME_UNSURE;
 	else
 		doubt_return(u, c);
 }

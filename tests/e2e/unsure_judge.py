@@ -37,7 +37,7 @@ text, _ = said("report", "--tree", "-n", "0", s)
 table, tree = text.split("   TOTAL      SELF   FUNCTION", 1)
 only(table, r"(0xf\w+(?: ~)?)$", "report")
 only(tree, r"(0xf\w+(?: ~)?)$", "report --tree")
-assert " ~  over 10 % of its own samples may be of its caller or of its callee\n" in table, table
+assert " ~  over 10 % of its own samples may be of its caller, its callee, or code that leads into it\n" in table, table
 for words in (["report", "--json", s], ["export", "-f", "json", s]):
     got = {f["name"]: f["unsure"] for f in json.loads(said(*words)[0])["functions"] if "unsure" in f}
     assert {k: round(v, 9) for k, v in got.items()} == {k: round(v / own[k], 9) for k, v in unsure.items()}, (words, got)

@@ -471,7 +471,8 @@ static void kinds(void **state)
 	assert_int_equal(x86(0xc3f3), UNI_BRANCH_RETURN);
 	assert_int_equal(x86(0xc2), UNI_BRANCH_RETURN);
 	assert_int_equal(x86(0x0b0f), UNI_BRANCH_END);
-	assert_int_equal(x86(0xcf48), UNI_BRANCH_END);
+	assert_int_equal(x86(0xcf48), UNI_BRANCH_AWAY);
+	assert_int_equal(x86(0x070f48), UNI_BRANCH_AWAY);
 	assert_int_equal(x86(0x80cd), UNI_BRANCH_TRAP);
 	assert_int_equal(x86(0x050f), UNI_BRANCH_TRAP);
 	assert_int_equal(x86(0xfeeb), UNI_BRANCH_GOTO);
@@ -490,7 +491,7 @@ static void kinds(void **state)
 	assert_int_equal(a64(0xd65f0bff), UNI_BRANCH_RETURN); /* retaa, retab */
 	assert_int_equal(a64(0xd65f0fff), UNI_BRANCH_RETURN);
 	assert_int_equal(a64(0xd73f0822), UNI_BRANCH_POINTER); /* blraa */
-	assert_int_equal(a64(0xd69f03e0), UNI_BRANCH_END);     /* eret */
+	assert_int_equal(a64(0xd69f03e0), UNI_BRANCH_AWAY);    /* eret */
 	assert_int_equal(a64(0xd4200000), UNI_BRANCH_END);     /* brk */
 	assert_int_equal(a64(0xd4000001), UNI_BRANCH_TRAP);    /* svc */
 	assert_int_equal(a64(0xd4001fe3), UNI_BRANCH_TRAP);    /* smc */

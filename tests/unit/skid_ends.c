@@ -29,6 +29,12 @@ static const struct spec_sym end_syms[] = {
 	FUNC("handler", 0xa8, 3),
 	FUNC("stub", 0xb0, 2),
 	FUNC("by_pointer", 0xb4, 2),
+	FUNC("works", 0xb8, 2),
+	FUNC("tail", 0xba, 4),
+	FUNC("calls_away", 0xc0, 6),
+	FUNC("away", 0xc8, 2),
+	FUNC("dispatch", 0xd0, 8),
+	FUNC("calls_dispatch", 0xd8, 6),
 };
 
 /* Functions that end in others, by jumps or by falling through. */
@@ -57,6 +63,13 @@ static const struct piece end_code[] = {
 	PIECE(0xa8, 0x90, 0x48, 0xcf), /* nop; iretq */
 	PIECE(0xb0, 0xeb, 0xa6),       /* jmp loops: of a table of handlers */
 	PIECE(0xb4, 0xff, 0xe0),       /* jmp *%rax */
+	/* mov %eax,%eax, and on into tail: je behind the nop; nop; ret */
+	PIECE(0xb8, 0x89, 0xc0, 0x74, 0x01, 0x90, 0xc3),
+	PIECE(0xc0, 0xe8, 3, 0, 0, 0, 0xc3),			  /* call away; ret */
+	PIECE(0xc8, 0x48, 0xcf),				  /* iretq */
+	PIECE(0xd0, 0xff, 0x24, 0xc5, 0xe0, 0, 0x10, 0, 0xc3),	  /* jmp *table(,%rax,8); ret */
+	PIECE(0xd8, 0xe8, 0xf3, 0xff, 0xff, 0xff, 0xc3),	  /* call dispatch; ret */
+	PIECE(0xe0, 0xd7, 0, 0x10, 0, 0, 0, 0, 0, 0x50, 0, 0x10), /* table: its ret; thunk */
 };
 
 static struct uni_skid read_ends(void)
@@ -128,6 +141,27 @@ static void handlers(void **state)
 	uni_skid_deinit(&s);
 }
 
+/* Within a function, another one's block may have run: it jumped there, or went on. */
+static void shared_places(void **state)
+{
+	static const uint64_t at[] = { 0x1e, 0x23, 0x69, 0xbc, 0xbd };
+	struct uni_skid s = read_ends();
+	struct uni_chain c;
+
+	assert_int_equal(s.nr_shared, uni_array_len(at));
+	for (size_t i = 0; i < uni_array_len(at); i++) {
+		assert_int_equal(s.shared[i], TEXT + at[i]);
+		c = unskid_by(&s, TEXT + BIAS + at[i], TEXT + BIAS + 0x1e, 0, UNI_VCPU_RUNNING);
+		assert_int_equal(c.nr, 2);
+		assert_int_equal(c.flags[0], UNSURE);
+	}
+	assert_int_equal(
+		flags_behind(&s, TEXT + 0xc5), UNI_SKID_BEHIND | UNI_SKID_ENTERS); /* iretq */
+	/* A switch whose table leads to another function, too. */
+	assert_int_equal(flags_behind(&s, TEXT + 0xdd), UNI_SKID_BEHIND | UNI_SKID_ENTERS);
+	uni_skid_deinit(&s);
+}
+
 /* A pointer leads to a function; or to one that jumped there by a pointer, where there is any. */
 static void tail_pointers(void **state)
 {
@@ -163,6 +197,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(jumper_is_named),
 		cmocka_unit_test(handlers),
+		cmocka_unit_test(shared_places),
 		cmocka_unit_test(tail_pointers),
 		cmocka_unit_test(jumps_without_a_name),
 	};

@@ -26,7 +26,7 @@ static enum uni_branch by_register(uint32_t insn, uint64_t at, uint64_t *target_
 		*target_ret = at + UNI_A64_INSN;
 		return UNI_BRANCH_POINTER;
 	default:
-		return insn == 0xd69f03e0 ? UNI_BRANCH_END : UNI_BRANCH_NONE; /* eret */
+		return insn == 0xd69f03e0 ? UNI_BRANCH_AWAY : UNI_BRANCH_NONE; /* eret */
 	}
 	*target_ret = 0;
 	return insn == 0xd65f03c0 || (insn & 0xfffffbff) == 0xd65f0bff ? UNI_BRANCH_RETURN

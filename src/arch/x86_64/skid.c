@@ -69,7 +69,9 @@ static enum uni_branch of_two_bytes(
 		*target_ret = at + 2;
 		return UNI_BRANCH_TRAP;
 	}
-	return n >= 2 && (code[1] == 0x0b || code[1] == 0x07) ? UNI_BRANCH_END : UNI_BRANCH_NONE;
+	if (n >= 2 && code[1] == 0x07) /* sysret */
+		return UNI_BRANCH_AWAY;
+	return n >= 2 && code[1] == 0x0b ? UNI_BRANCH_END : UNI_BRANCH_NONE; /* ud2 */
 }
 
 static enum uni_branch of_one_byte(const uint8_t *code, size_t n, uint64_t at, uint64_t *target_ret)
@@ -90,7 +92,9 @@ static enum uni_branch of_one_byte(const uint8_t *code, size_t n, uint64_t at, u
 		return UNI_BRANCH_RETURN;
 	if (code[0] == 0x90)
 		return UNI_BRANCH_PAD;
-	if (code[0] == 0xcc || code[0] == 0xcf || code[0] == 0xf4) /* int3, iret, hlt */
+	if (code[0] == 0xcf) /* iret */
+		return UNI_BRANCH_AWAY;
+	if (code[0] == 0xcc || code[0] == 0xf4) /* int3, hlt */
 		return UNI_BRANCH_END;
 	return writes_top(code, n) ? UNI_BRANCH_TOP : UNI_BRANCH_NONE;
 }
