@@ -389,11 +389,12 @@ static bool is_any_told(const struct uni_promise_model *m)
 }
 
 /* That nothing is seen is no proof where something is not known. */
-static void nothing_found(struct uni_sink *out, const struct uni_promise_model *m)
+static void nothing_found(struct uni_sink *out, const struct uni_promise_model *m, bool in_doubt)
 {
 	bool begin = uni_promise_begin_unknown(m), missing = m->lost != 0 || m->gaps != 0;
 
 	uni_sink_puts(out, begin || missing || m->end_unnamed != 0 ? "no finding in what is known\n"
+			   : in_doubt				   ? "no certain finding\n"
 								   : "no finding\n");
 	if (begin && m->begin_told)
 		uni_sink_printf(out,
@@ -521,7 +522,7 @@ int uni_promise_text_findings(
 	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_findings *f)
 {
 	if (f->all.nr == 0)
-		nothing_found(out, m);
+		nothing_found(out, m, f->doubts.nr != 0);
 	for (size_t i = 0; i < f->all.nr; i++)
 		tell_finding(out, m, &f->all.v[i]);
 	tell_waiting(out, m);

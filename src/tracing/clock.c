@@ -136,7 +136,10 @@ int uni_tclock_look_once(
 			*ret = (struct uni_tclock_point){ now.time, not_before, uni_now_ns() };
 		l->since_ns = l->before_ns;
 	}
-	l->was = uni_max(l->was, now.time);
+	if (now.time > l->was) {
+		l->was = now.time;
+		l->seen_ns = uni_now_ns();
+	}
 	l->before_ns = from;
 	return 0;
 }
@@ -182,6 +185,10 @@ bool uni_tclock_look(struct uni_tclock *c, struct uni_ring *r, unsigned cpu, uin
 	for (int i = 0; rc == 0 && f.best.to_ns == 0 && i < NAPS_MAX; i++) {
 		(void)nanosleep(&nap, NULL);
 		rc = look_at_clocks(r, cpu, &l, &f);
+	}
+	if (l.was > c->cpu[cpu].seen_cycles) {
+		c->cpu[cpu].seen_cycles = l.was;
+		c->cpu[cpu].seen_ns = l.seen_ns;
 	}
 	if (f.best.to_ns == 0)
 		return false;
@@ -308,14 +315,16 @@ static void by_ring(
 	(void)snprintf(ret->source, sizeof(ret->source), "ring");
 }
 
-static void by_frequency(
-	const struct uni_tclock *c, bool told, uint64_t guest_hz, struct uni_record_clock *ret)
+static void by_frequency(const struct uni_tclock *c, unsigned cpu, bool told, uint64_t guest_hz,
+	struct uni_record_clock *ret)
 {
 	uint64_t wide, own = c->has_vmm ? host_hz(c, &wide) : 0;
 	bool is_host = own != 0 && !is_near_hz(own, guest_hz);
 
 	if (is_host)
 		ret->hz = own;
+	ret->cycles = c->cpu[cpu].seen_cycles;
+	ret->ns = c->cpu[cpu].seen_ns;
 	(void)snprintf(ret->source, sizeof(ret->source), "%s",
 		is_host ? "host"
 		: told	? "guest"
@@ -333,7 +342,7 @@ void uni_tclock_result(const struct uni_tclock *c, const struct uni_ring_info *i
 	else if (c->cpu[cpu].points.nr != 0)
 		by_ring(c, cpu, guest_hz, ret);
 	else
-		by_frequency(c, info->tsc_hz >= HZ_MIN, guest_hz, ret);
+		by_frequency(c, cpu, info->tsc_hz >= HZ_MIN, guest_hz, ret);
 	if (ret->hz < HZ_MIN) {
 		ret->hz = guest_hz;
 		ret->error_ns = UINT64_MAX;

@@ -8,6 +8,10 @@
  *   guest       only the frequency is known, from the guest.
  *   host        only the frequency is known: this host's, because the guest's is another one.
  *
+ * With a frequency alone, the newest record was written before it was seen. So the guest's time at
+ * a moment of the host is at least that much later than the record's. A wait that lasts until then
+ * may have lasted longer, never less.
+ *
  * An interval for `ring`: a record is new at a look, and so was the record before it. Then its time
  * was read between two looks. Many such intervals are kept, and a line is laid through them. An
  * interval that contradicts most others is refused. A counter that has the host's value by this
@@ -25,7 +29,8 @@
 struct uni_tclock_cpu {
 	struct uni_tclock_points points;
 	bool has_offset;
-	uint64_t offset; /* guest's counter minus host's, wraps */
+	uint64_t offset;	       /* guest's counter minus host's, wraps */
+	uint64_t seen_cycles, seen_ns; /* the newest record, and when it was first seen; 0: none */
 };
 
 struct uni_tclock {		    /* zeroed knows of no CPU */
@@ -60,6 +65,7 @@ void uni_tclock_add(struct uni_tclock *c, unsigned cpu, const struct uni_tclock_
 /* From one look at a CPU's ring to the next; zeroed at first. */
 struct uni_tclock_look {
 	uint64_t was;	    /* the newest record's time at the last look */
+	uint64_t seen_ns;   /* the end of the first look that saw it */
 	uint64_t before_ns; /* when that look began; 0: there was none that was sure */
 	uint64_t since_ns;  /* `was` was not written before that; 0: not known */
 };

@@ -278,10 +278,13 @@ static uint64_t look_at_clocks(const struct uni_trecord_cfg *cfg)
 	return uni_now_ns() + (any ? LOOK_EACH_NS : FIRST_NS);
 }
 
+/* A snapshot of a guest that records nothing ends with its last event: each one is the same. */
 void uni_trecord_look(const struct uni_trecord_cfg *cfg)
 {
 	if ((cfg->t->ops->caps(cfg->t) & UNI_CAP_DEAD) == 0)
 		(void)look_at_clocks(cfg);
+	for (uint32_t i = 0; i < nr_cpus(cfg); i++)
+		cfg->clock->cpu[i].seen_cycles = cfg->clock->cpu[i].seen_ns = 0;
 }
 
 static bool is_gone(const struct uni_trecord_cfg *cfg, int rc)

@@ -20,6 +20,15 @@ static bool is_known(const struct uni_record_clock *c, uint64_t guest_hz)
 	return c->error_ns != UINT64_MAX || (c->ns != 0 && guest_hz != 0);
 }
 
+/* Either may be NULL, or unknown. */
+static bool is_better(const struct uni_record_clock *c, const struct uni_record_clock *than)
+{
+	if (c == NULL || (c->error_ns == UINT64_MAX && c->ns == 0))
+		return false;
+	return than == NULL || (than->error_ns == UINT64_MAX && c->error_ns != UINT64_MAX) ||
+	       (than->error_ns == UINT64_MAX && than->ns == 0);
+}
+
 void uni_trecord_describe(const struct uni_trecord_cfg *cfg, struct uni_record_trace *ret)
 {
 	const struct uni_ring *ring = uni_tracer_ring(cfg->tracer);
@@ -36,7 +45,7 @@ void uni_trecord_describe(const struct uni_trecord_cfg *cfg, struct uni_record_t
 		c->torn = st->torn;
 		c->after_freeze = st->after_freeze;
 		uni_tclock_result(cfg->clock, uni_ring_info(ring), i, &c->clock);
-		if (known == NULL && c->clock.error_ns != UINT64_MAX)
+		if (is_better(&c->clock, known))
 			known = &c->clock;
 	}
 	/* Usually the counters of one machine are one counter: this helps CPUs with too few
@@ -44,7 +53,7 @@ void uni_trecord_describe(const struct uni_trecord_cfg *cfg, struct uni_record_t
 	for (uint32_t i = 0; i < nr; i++) {
 		struct uni_record_clock *c = &ret->cpu[i].clock;
 
-		if (known != NULL && c->error_ns == UINT64_MAX) {
+		if (is_better(known, c)) {
 			*c = *known;
 			c->error_ns = UINT64_MAX;
 			(void)snprintf(c->source, sizeof(c->source), "other-cpu");

@@ -114,7 +114,7 @@ starves() { # it computed: the host gave it the CPU, which makes a finding of wh
 }
 
 in_doubt() {
-	"$U" trace findings "$T/t.uniscope" >"$T/found" && [ "$(sed -n 1p "$T/found")" = 'no finding' ] &&
+	"$U" trace findings "$T/t.uniscope" >"$T/found" && [ "$(sed -n 1p "$T/found")" = 'no certain finding' ] &&
 		grep -q '^in doubt: starved by a thread, or the host took the CPU' "$T/found" || { cat "$T/found"; return 1; }
 }
 

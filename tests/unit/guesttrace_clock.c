@@ -127,11 +127,39 @@ static void now_and_then(void **state)
 		set_aside(uni_trace_exit, n);
 }
 
+/* Nothing is recorded while it looks: the newest record was written before it was first seen. */
+static void only_the_newest(void **state)
+{
+	struct ring_memory m = trace_start(8, UNI_TRACE_OVERWRITE, uni_trace_exit);
+	struct uni_tclock c = { 0 };
+	struct uni_record_clock r;
+	struct uni_ring_now now;
+	uint64_t begin_ns, end_ns;
+
+	(void)state;
+	work_fib(4);
+	ring = open_ring();
+	assert_int_equal(uni_ring_now(ring, 0, &now), 0);
+	assert_int_equal(uni_tclock_open(&c, 0, 1, NULL, NULL), 0);
+	begin_ns = uni_now_ns();
+	assert_false(uni_tclock_look(&c, ring, 0, 1));
+	end_ns = uni_now_ns();
+	assert_false(uni_tclock_look(&c, ring, 0, 1)); /* seen already */
+	uni_tclock_result(&c, uni_ring_info(ring), 0, &r);
+	assert_int_equal(r.error_ns, UINT64_MAX);
+	assert_int_equal(r.cycles, now.time);
+	assert_in_range(r.ns, begin_ns, end_ns);
+	uni_tclock_close(&c);
+	uni_ring_close(ring);
+	trace_end(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(after_each_instruction),
 		cmocka_unit_test(now_and_then),
+		cmocka_unit_test(only_the_newest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
