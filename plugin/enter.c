@@ -12,7 +12,8 @@ static inline bool is_below(struct stack *st, uint64_t sp)
 
 	if (unlikely(e == st->end || e[-1].is_interrupt || e[-1].sp - sp - 1 >= STACK_STEP))
 		return false;
-	if (sp < st->low)
+	/* A handler may be on a stack of its own. */
+	if (sp < st->low && st->low - sp <= STACK_STEP)
 		st->low = sp;
 	return true;
 }

@@ -40,8 +40,8 @@ void call_pushed(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void
 	struct vcpu *v = &plugin.vcpu[vcpu];
 	const struct block *b = udata;
 
-	/* A call through memory reads first. */
-	if (b->callee == NOWHERE && !qemu_plugin_mem_is_store(info))
+	/* A call through memory reads first. An interrupt behind it makes QEMU push as well. */
+	if (v->pushed || v->prev != b || (b->callee == NOWHERE && !qemu_plugin_mem_is_store(info)))
 		return;
 	v->pushed = true;
 	v->push_sp = vaddr;
@@ -190,6 +190,15 @@ static bool pop_expected(struct vcpu *v, uint64_t pc)
 	return true;
 }
 
+/* Quiet blocks ran where the newest call returns to, before b did: code that has become a call. */
+static bool pop_unseen(struct vcpu *v, const struct block *b)
+{
+	const struct entry *e = newest(v->stack);
+
+	return e != NULL && b->ours && functions_find(&plugin.functions, e->ret) == b->function &&
+	       pop_expected(v, e->ret);
+}
+
 static bool is_in_use(const struct stack *st)
 {
 	for (unsigned i = 0; i < VCPU_MAX; i++) {
@@ -228,8 +237,10 @@ static void come_back(struct vcpu *v, struct block *p, struct block *b, bool res
 {
 	uint32_t i;
 
-	if (likely(!v->switched && pop_expected(v, b->pc)))
+	if (likely(!v->switched && (v->passed ? pop_unseen(v, b) : pop_expected(v, b->pc))))
 		return;
+	if (v->passed)
+		quiet_flush(v);
 	if (b->is_handler && !resumed) {
 		interrupt(v, p, b, false);
 		return;
@@ -377,13 +388,13 @@ void block_slow(struct vcpu *v, struct block *p, struct block *b, uint64_t ended
 		b->function == p->function &&
 		(b->pc == p->next || b->pc == p->target || b->is_step))
 		b->from = p;
-	if (v->passed && p->flow != FLOW_IRET)
+	if (v->passed && p->flow != FLOW_IRET && (p->flow != FLOW_RETURN || v->cut))
 		quiet_flush(v);
 	if (b->from != p || v->go != ended)
 		follow(v, p, b);
 	if (v->passed)
 		quiet_flush(v);
-	v->passed = false;
+	v->passed = v->pushed = false;
 	if (b->switches && v->live && v->caller == NULL) {
 		v->switched = v->odd = true;
 		v->new_sp = 0;

@@ -113,6 +113,64 @@ function exact_page_fault
 	iretq
 end exact_page_fault
 
+/* The nop is overwritten with a call of exact_hook. The loop's first block begins behind it. */
+function exact_patched
+	.byte 0x0f, 0x1f, 0x44, 0, 0
+1:	test %rdi, %rdi
+	je 2f
+	mov (%rsp), %rax
+	dec %rdi
+	jmp 1b
+2:	ret
+end exact_patched
+
+function exact_hook
+	ret
+end exact_hook
+
+/* Sends itself interrupts, which sti lets in behind the next instruction: before the callee's first one. */
+function exact_late
+	movl %esi, (%rdi)
+	sti
+	call exact_called
+	cli
+	movl %esi, (%rdi)
+	sti
+	call *callee(%rip)
+	cli
+	fxsave area(%rip)
+	call exact_called
+	ret
+end exact_late
+
+function exact_called
+	ret
+end exact_called
+
+function exact_interrupt
+	push %rax
+	push %rcx
+	push %rdx
+	push %rsi
+	push %rdi
+	push %r8
+	push %r9
+	push %r10
+	push %r11
+	cld
+	call exact_served
+	pop %r11
+	pop %r10
+	pop %r9
+	pop %r8
+	pop %rdi
+	pop %rsi
+	pop %rdx
+	pop %rcx
+	pop %rax
+	iretq
+end exact_interrupt
+
 	.p2align 12
 	.skip 4096 - 12
 function exact_split /* the second lea lies in two pages */
@@ -125,8 +183,15 @@ function exact_split /* the second lea lies in two pages */
 	ret
 end exact_split
 
+	.data
+	.balign 8
+callee:
+	.quad exact_called
+
 	.local saved
 	.comm saved, 8, 8
+	.local area
+	.comm area, 512, 16
 	.local bounced
 	.comm bounced, 8, 8
 	.section .note.GNU-stack, "", @progbits
