@@ -110,7 +110,7 @@ two_at_once() {
 }
 
 replayed() {
-	timeout 30 "$U" record "$target" -q -F 49 -d 1 -o "$T/live.uniscope" \
+	timeout 30 "$U" record "$target" -q -F 49 -d 1 --max-pause off -o "$T/live.uniscope" \
 		--save-replay "$T/live.replay" || return 1
 	timeout 60 "$U" record "replay:file=$T/live.replay,once=1" -q -F 1000 -d 60 -e "$elf" \
 		-o "$T/again.uniscope" || return 1
