@@ -248,6 +248,7 @@ static void source_files(void **state)
 	assert_int_equal(mkdir(path, 0700), 0);
 	write_file(dir, "src/a.c", "one\n\ttwo\t;\r\n\x1b[31mthree");
 	write_file(dir, "top.c", "top\n");
+	write_file(dir, "src/b", "short\n");
 	l = uni_lines_create(dirs, 1);
 	assert_non_null(l);
 	assert_string_equal(uni_lines_get(l, "/build/src/a.c", 1, text, sizeof(text)), "one");
@@ -264,6 +265,8 @@ static void source_files(void **state)
 	assert_string_equal(uni_lines_get(l, path, 1, text, sizeof(text)), "top");
 	assert_string_equal(uni_lines_get(l, "../../../../etc/passwd", 1, text, sizeof(text)), "");
 	assert_string_equal(uni_lines_get(l, "./x/src/.././/top.c", 1, text, sizeof(text)), "top");
+	/* A name of one letter is one. */
+	assert_string_equal(uni_lines_get(l, "x/./src//b", 1, text, sizeof(text)), "short");
 	uni_lines_destroy(l);
 	l = uni_lines_create(NULL, 0);
 	(void)snprintf(path, sizeof(path), "%s/top.c", dir);
@@ -271,6 +274,8 @@ static void source_files(void **state)
 	uni_lines_destroy(l);
 	assert_int_equal(unlink(path), 0);
 	(void)snprintf(path, sizeof(path), "%s/src/a.c", dir);
+	assert_int_equal(unlink(path), 0);
+	(void)snprintf(path, sizeof(path), "%s/src/b", dir);
 	assert_int_equal(unlink(path), 0);
 	(void)snprintf(path, sizeof(path), "%s/src", dir);
 	assert_int_equal(rmdir(path), 0);

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "tracing/clock.h"
+#include "tracing/clock_fit.h"
 
 #define HZ    2700000000u
 #define BEGIN 5000000000u /* ns */
@@ -180,6 +181,28 @@ static void agreed(void **state)
 	uni_tclock_close(&clock);
 }
 
+/* If there is no room, the narrower one of each two neighbours stays, in the order of time. */
+static void thinned_out(void **state)
+{
+	struct uni_tclock_points p = { 0 };
+
+	(void)state;
+	for (uint64_t i = 0; i <= UNI_TCLOCK_POINTS; i++) {
+		uint64_t ns = BEGIN + i * 1000000, wide = i % 4 == 0 || i % 4 == 3 ? 10 : 20;
+
+		uni_tclock_keep(&p, &(struct uni_tclock_point){ i + 1, ns, ns + wide });
+		uni_tclock_keep(&p, &(struct uni_tclock_point){ i + 1, ns, ns + 1 }); /* again */
+		uni_tclock_keep(&p, &(struct uni_tclock_point){ i + 2, ns, 0 });      /* none */
+		assert_int_equal(p.nr, i < UNI_TCLOCK_POINTS ? i + 1 : UNI_TCLOCK_POINTS / 2 + 1);
+	}
+	for (unsigned i = 0; i < UNI_TCLOCK_POINTS / 2; i++) {
+		assert_int_equal(p.at[i].cycles, 2 * i + 1 + i % 2);
+		assert_int_equal(p.at[i].to_ns - p.at[i].from_ns, 10);
+	}
+	assert_int_equal(p.at[p.nr - 1].cycles, UNI_TCLOCK_POINTS + 1);
+	assert_ptr_equal(uni_tclock_narrowest(&p), &p.at[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -187,6 +210,7 @@ int main(void)
 		cmocka_unit_test(contradicted),
 		cmocka_unit_test(stepped),
 		cmocka_unit_test(agreed),
+		cmocka_unit_test(thinned_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

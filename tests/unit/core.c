@@ -364,9 +364,16 @@ static void test_registers_of_qemu(void **state)
 	assert_true(uni_regs_get(&m->core.vcpu.v[0], UNI_X86_R8, &v) && v == 0x31);
 	assert_true(uni_regs_get_sys(&m->core.vcpu.v[0], UNI_X86_CS, &v) && v == 8);
 	assert_true(uni_regs_get_sys(&m->core.vcpu.v[0], UNI_X86_EFER, &v) && v == 0xd00);
+	assert_int_equal(m->core.vcpu.v[0].state, UNI_VCPU_RUNNING);
 	assert_int_equal(m->core.vcpu.v[1].state, UNI_VCPU_OFFLINE);
 	assert_int_equal(byte_at(m, 0x100003), m->memory[3]);
 	assert_int_equal(byte_at(m, 0xfffff), -1);
+	/* It waits in a place that has no bytes here: QEMU alone can know that. */
+	assert_int_equal(parse_raw(m, "CPU#0\nRIP=ffffffff80201234 HLT=1\n"
+				      "CPU#1\nRIP=ffffffff80201234 HLT=0\n"),
+		0);
+	assert_int_equal(m->core.vcpu.v[0].state, UNI_VCPU_HALTED);
+	assert_int_equal(m->core.vcpu.v[1].state, UNI_VCPU_RUNNING);
 }
 
 static void test_registers_of_gdb(void **state)

@@ -60,7 +60,8 @@ static int fake_snap(
 		memset(&ret[i], 0, sizeof(ret[i]));
 		ret[i].pc = 0x1000 * f->snaps + i;
 		ret[i].sp = ~ret[i].pc;
-		ret[i].pc_valid = true;
+		ret[i].pc_valid = f->snaps != 2; /* each of the two is valid, or neither */
+		ret[i].sp_valid = f->snaps == 2;
 		ret[i].state = UNI_VCPU_HALTED;
 		uni_regs_set(&ret[i], UNI_X86_R15, 15);
 		uni_regs_set_sys(&ret[i], UNI_X86_CR3, 0x3000);
@@ -212,7 +213,8 @@ static void what_was_seen_is_served(void **state)
 		memset(regs, 0xee, sizeof(regs));
 		assert_int_equal(t->ops->snap(t, VCPUS(3), regs, UNI_SNAP_HOLD), 0);
 		assert_true(regs[1].pc == 0x1000 * (i + 1) + 1 && regs[1].sp == ~regs[1].pc);
-		assert_true(regs[1].pc_valid && !regs[1].sp_valid);
+		assert_int_equal(regs[1].pc_valid, i != 1);
+		assert_int_equal(regs[1].sp_valid, i == 1);
 		assert_true(regs[1].valid == 1u << UNI_X86_R15 && regs[1].r[UNI_X86_R15] == 15);
 		assert_true(regs[1].sys_valid == 1u << UNI_X86_CR3);
 		assert_true(regs[1].sys[UNI_X86_CR3] == 0x3000);
