@@ -11,6 +11,7 @@ import concurrent.futures
 import gzip
 import hashlib
 import itertools
+import json
 import os
 import pathlib
 import re
@@ -84,6 +85,12 @@ def make(folder):
     shutil.copytree(folder / "exits.uniscope", folder / "torn.uniscope")
     for path in sorted((folder / "torn.uniscope/guest-0").glob("samples*"))[:1]:
         path.write_bytes(path.read_bytes()[:200])
+    # The calls of one guest, and the samples of another one, whose threads have names.
+    shutil.copytree(folder / "cpus.uniscope", folder / "both.uniscope")
+    shutil.copytree(folder / "several.uniscope/guest-1", folder / "both.uniscope/guest-1")
+    both, several = (json.loads((folder / name / "session.json").read_text()) for name in ("both.uniscope", "several.uniscope"))
+    both["guests"].append(several["guests"][1] | {"all_threads": True, "threads": [{"id": n, "name": f"w{n}", "number": n} for n in range(1, 5)]})
+    (folder / "both.uniscope/session.json").write_text(json.dumps(both))
     shutil.copytree(folder / "graph.uniscope", folder / "nameless.uniscope")
     for path in (folder / "nameless.uniscope/symbols").glob("*"):
         path.unlink()
@@ -92,8 +99,9 @@ def make(folder):
 def make_programs(folder):
     """In front of the host's own: an xl whose domain is "demo", others as it created them; a QEMU that ends at once."""
     (folder / "two.replay").write_bytes((folder / "demo.replay").read_bytes())
-    for name in ("demo", "boot", "five", "gone"):
-        (folder / f"{name}.cfg").write_text(f'name = "{name}"\nkernel = "demo.elf"\nmemory = 128\nvcpus = 2\n')
+    for name in ("demo", "boot", "five", "gone", "text", "lost"):
+        kernel = {"text": "traced.nm", "lost": "none.elf"}.get(name, "demo.elf")
+        (folder / f"{name}.cfg").write_text(f'name = "{name}"\nkernel = "{kernel}"\nmemory = 128\nvcpus = 2\n')
     for name, text in (("xl", """case $1 in
 domid) if [ "$2" = demo ] || [ -f "there.$2" ]; then echo 5; else exit 1; fi;;
 create) for last; do :; done; name=${last##*/}; name=${name%.cfg}; [ "$name" != gone ] || exit 1; : >"there.$name";;
