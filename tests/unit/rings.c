@@ -148,7 +148,7 @@ static void not_yet_closed(void **state)
 	assert_int_equal(last_word, 200 + UNI_TRACE_SAMPLE_HEAD + 2);
 }
 
-/* Who never closes it has died within the record. */
+/* It is never closed: its writer has died within the record. */
 static void never_closed(void **state)
 {
 	(void)state;

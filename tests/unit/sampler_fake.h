@@ -253,7 +253,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static int bench_run(struct bench *b)
+static inline int bench_run(struct bench *b)
 {
 	int rc = uni_sampler_run(&b->f.t, &b->cfg, &b->stats, &b->end, &b->err);
 
@@ -266,7 +266,7 @@ static int bench_run(struct bench *b)
 	return rc;
 }
 
-static uint64_t wall(const struct bench *b)
+static inline uint64_t wall(const struct bench *b)
 {
 	return b->stats.end_ns - b->stats.begin_ns;
 }
