@@ -45,7 +45,7 @@ static void operands(void **state)
 	assert_int_equal(uni_compat_target(operand, ret, &err), -UNI_EUSAGE);
 }
 
-/* What the tracer writes to stderr while it runs. */
+/* Runs the tracer, and returns its stderr. */
 static char *said_by(struct bench *b, const struct uni_tracer_args *args, struct uni_strbuf *text)
 {
 	struct uni_guest g = { .t = &b->f.t, .unwinder = b->u };
