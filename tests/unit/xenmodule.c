@@ -22,7 +22,7 @@ extern const struct uni_xen_module uni_xen_module;
 
 static const struct uni_xen_module *const m = &uni_xen_module;
 
-/* What is there, and what was asked for. */
+/* The libraries, and the calls of them. */
 static struct {
 	bool no_call, no_memory, no_grants, no_pages, no_store, refused;
 	const char *library, *lacks;
