@@ -358,6 +358,28 @@ static void perf_lines(void **state)
 		uni_importer_sniff("a 1 1.5: cycles:  10 hot+0x1 (/a)\n", 34)->name, "perf");
 }
 
+static void traces_of_ftrace(void **state)
+{
+	struct uni_import_stats st;
+
+	(void)state;
+	st = reads("ftrace",
+		"# tracer: function_graph\n#\n"
+		" 0)               |  f() {\n"
+		" 0)   1.000 us    |    g();\n"
+		"nonsense\n"
+		" 0)   4.000 us    |  }\n",
+		&no_opts, "f 3000\nf;g 1000\n");
+	assert_int_equal(st.bad_lines, 1);
+	assert_int_equal(st.first_bad_line, 5);
+	reads("ftrace",
+		"# tracer: function\n#\n"
+		"  a-1  [000]  1.000001: f <-main\n"
+		"  a-1  [000]  1.000002: f <-main\n",
+		&no_opts, "main;f 2\n");
+	fails("ftrace", "# tracer: function\n#\n", "a trace without a call");
+}
+
 static void too_large_numbers(void **state)
 {
 	struct uni_import_stats st = reads("folded",
@@ -536,6 +558,7 @@ int main(void)
 		cmocka_unit_test(deep_stacks_are_cut),
 		cmocka_unit_test(few_bytes_are_not_many_frames),
 		cmocka_unit_test(perf_lines),
+		cmocka_unit_test(traces_of_ftrace),
 		cmocka_unit_test(too_large_numbers),
 		cmocka_unit_test(uniprof_raw),
 		cmocka_unit_test(uniprof_symbolized),
