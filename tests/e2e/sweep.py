@@ -99,7 +99,7 @@ def make(folder):
 def make_programs(folder):
     """In front of the host's own: an xl whose domain is "demo", others as it created them; a QEMU that ends at once."""
     (folder / "two.replay").write_bytes((folder / "demo.replay").read_bytes())
-    for name in ("demo", "boot", "five", "gone", "text", "lost"):
+    for name in ("demo", "boot", "five", "gone", "text", "lost", "fresh"):
         kernel = {"text": "traced.nm", "lost": "none.elf"}.get(name, "demo.elf")
         (folder / f"{name}.cfg").write_text(f'name = "{name}"\nkernel = "{kernel}"\nmemory = 128\nvcpus = 2\n')
     for name, text in (("xl", """case $1 in
