@@ -197,10 +197,10 @@ package() {
 		(cd tree && dune build -p uniscope-mprof && dune install --prefix "$T/there" uniscope-mprof) >built 2>&1 &&
 		! grep -i warning built || { cat built; return 1; }
 	echo '(lang dune 2.9)' >fresh/dune-project
-	cp ocaml_arp.ml fresh/app.ml
+	cp ocaml_arp.ml fresh/app.ml && cp ocaml_ends.ml fresh/ends.ml || return 1
 	cat >fresh/dune <<-'EOF'
-		(executable
-		 (name app)
+		(executables
+		 (names app ends)
 		 (foreign_stubs (language c) (names clock))
 		 (libraries uniscope-mprof uniscope-mprof.unix lwt.unix))
 	EOF
@@ -215,7 +215,8 @@ package() {
 			return ((uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec) / 2;
 		}
 	EOF
-	(cd fresh && OCAMLPATH="$T/there/lib" dune build ./app.exe) && cp fresh/_build/default/app.exe app
+	(cd fresh && OCAMLPATH="$T/there/lib" dune build ./app.exe ./ends.exe) && cp fresh/_build/default/*.exe . &&
+		mv app.exe app && mv ends.exe ends
 }
 
 # Without the port: who waits, and where each will go on, from the heap. The lines of the source are the book.
@@ -294,6 +295,21 @@ ring() {
 	EOF
 }
 
+# The last thing that a thread does is to wait, for what has no name.
+last_waits() {
+	waits_for_input ends || return 1
+	timeout 60 "$U" trace dump "proc:pid=$program" -e ends -o ends.uniscope >dumped 2>&1
+	status=$?
+	ends || { cat dumped; return 1; }
+	"$U" trace findings ends.uniscope --json >json && python3 - <<-'EOF'
+		import json
+		m = json.load(open("json"))
+		name = {p: text for p, _, text in reversed(m["labels"])}
+		waits = {name[w[0]]: name[w[1]] for w in m["waits"] if w[5] is None}
+		assert waits == dict.fromkeys(("sleeps", "pauses", "waits", "locks"), "a promise"), waits
+	EOF
+}
+
 # The thread hangs before the recording begins. The program goes on telling its threads after it.
 record_held() {
 	waits_for_input app || return 1
@@ -358,6 +374,7 @@ if [ "$(uname -m)" = x86_64 ]; then
 	check 'who waits in a program without the port' plain
 	check 'it is a package' package
 	check 'into the ring that it brings' ring
+	check 'the last wait of a thread' last_waits
 	check 'a recording has what the ring held before' record_held
 	check 'who waits now' waits_now
 	check 'a core of it has seconds' dead

@@ -15,7 +15,7 @@ import re
 import subprocess
 
 KEYS = ("plant", "promise", "in", "old", "new", "tests")
-ENDINGS = (".c", ".h", ".sh", ".py", ".ts", ".S")
+ENDINGS = (".c", ".h", ".sh", ".py", ".ts", ".S", ".ml")
 PLACES = ("src", "guest", "include", "plugin", "fuzz", "lab", "viewer/src", "tests/style", "tests/support", "tests/totals.py")
 SHELL_NAMES = ("fuzz/run", "lab/boot")
 
@@ -102,7 +102,7 @@ def bodies(text, name):
         yield m.start(), end.end() if end else len(text)
     for m in re.finditer(r"^%s\(\) *\{[^\n]*\}[ \t]*(?:#[^\n]*)?$" % word, text, re.M):  # of one line
         yield m.start(), m.end()
-    for m in re.finditer(r"^( *)def %s\(" % word, text, re.M):
+    for m in re.finditer(r"^( *)(?:def %s\(|(?:let|let rec|and) %s )" % (word, word), text, re.M):  # Python, OCaml
         end = re.compile(r"^ {0,%d}\S" % len(m.group(1)), re.M).search(text, m.end())
         yield m.start(), end.start() if end else len(text)
 

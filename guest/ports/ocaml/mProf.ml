@@ -164,6 +164,9 @@ let interrupted = ref None
 (* Threads that have told what they wait for, and have not gone on since. *)
 let told_wait : (int, unit) Hashtbl.t = Hashtbl.create 64
 
+(* And those that end with a promise without a name. *)
+let ending : (int, unit) Hashtbl.t = Hashtbl.create 64
+
 let switch_to id =
   interrupted := None;
   if !running <> id then (
@@ -296,7 +299,7 @@ module Trace = struct
       List.iter reset [ known; resolvers ];
       running := nobody;
       interrupted := None;
-      List.iter Hashtbl.reset [ unended; told_wait ];
+      List.iter Hashtbl.reset [ unended; told_wait; ending ];
       sink := place
 
     let start log = begin_at log
@@ -395,12 +398,18 @@ module Traced = struct
       (goes_on me ~slept ~what ~ends:ended (last f))
       (goes_on me ~slept ~what ~ends:ended (last g))
 
-  (* A thread that ends with a promise waits for it, too, if that has a number and it told no other wait. *)
+  (* A thread that ends with a promise waits for it, too, if it told no other wait. Of those without a name,
+     one of a thread at a time: a loop through code that is not recorded would make one each time. *)
   and awaits_last : 'b. int -> 'b Lwt.t -> 'b Lwt.t =
    fun me p ->
-    if Lwt.is_sleeping p && me <> nobody && (not (Hashtbl.mem told_wait me)) && number_of p <> None then
-      when_over p Lwt.return Lwt.fail
-    else p
+    if ended p || me = nobody || Hashtbl.mem told_wait me then p
+    else if number_of p <> None then when_over p Lwt.return Lwt.fail
+    else if !sink != Ring || Hashtbl.mem ending me then p
+    else (
+      Hashtbl.replace ending me ();
+      let over _ = Hashtbl.remove ending me in
+      Lwt.on_any p over over;
+      when_over p Lwt.return Lwt.fail)
 
   let started text f =
     if not (on ()) then f ()
