@@ -67,12 +67,13 @@ static void tell_guesses(const char *of, const char *sep, const struct uni_recor
 
 	if (st->guessed == 0)
 		return;
-	uni_note("%s%s%" PRIu64 " chain%s frames that were %s, and may be wrong (%.2f %%)%s", of,
-		sep, st->guessed, st->guessed == 1 ? " has" : "s have",
-		copied ? "read after the sample" : "found by searching the stack",
+	uni_note("%s%s%" PRIu64 " chain%s frames that were %sfound by searching the stack, and may "
+		 "be wrong (%.2f %%)%s",
+		of, sep, st->guessed, st->guessed == 1 ? " has" : "s have",
+		copied ? "read after the sample or " : "",
 		uni_quality_share(st->guessed, st->weight),
-		copied ? ": perf events copy 32 KiB of a stack. With via=stop all of it is read in "
-			 "time"
+		copied ? ": perf events copy 32 KiB of one stack, from its pointer on. With "
+			 "via=stop all of it is read in time"
 		       : "");
 }
 

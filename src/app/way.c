@@ -62,13 +62,19 @@ static const char *reason_to_stop(const struct uni_guest *g, const struct uni_at
 
 static struct uni_way_wish make_wish(const struct uni_guest *g, const struct uni_attach_args *args)
 {
-	struct uni_way_wish wish = { .no_pause = args->no_pause,
+	struct uni_way_wish wish = {
+		.no_pause = args->no_pause,
 		.threads = args->threads,
 		.once = args->once,
 		.no_samples = args->no_samples,
-		.switches = g->hints != NULL && g->hints->cfi != NULL &&
-			    uni_cfi_switches(g->hints->cfi, uni_image_arch(g->image)->sp_reg) };
+	};
 
+	if (g->hints != NULL && g->hints->cfi != NULL) {
+		unsigned sp_reg = uni_image_arch(g->image)->sp_reg;
+
+		wish.switches = uni_cfi_switches(g->hints->cfi, sp_reg);
+		wish.pops = uni_cfi_pops(g->hints->cfi, sp_reg);
+	}
 	(void)uni_asked_parse(args->method, &wish.asked);
 	if (wish.asked == UNI_ASKED_AUTO && !wish.no_pause)
 		wish.because = reason_to_stop(g, args);

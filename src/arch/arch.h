@@ -99,6 +99,12 @@ struct uni_arch {
 		struct uni_regs *regs, enum uni_stop *stop_ret);
 
 	/*
+	 * Does this code go straight to a return, by pops alone? Then the return address is
+	 * *offset_ret above the stack pointer. NULL: not known.
+	 */
+	bool (*epilogue)(const uint8_t *code, size_t n, uint32_t *offset_ret);
+
+	/*
 	 * Does for code what fp_step() does for a leaf: makes a rule of arch/leaf.h for each of the
 	 * n bytes of code from hints->text_start on. Returns 0 or -UNI_ENOMEM. NULL: the
 	 * architecture has no rules.

@@ -49,6 +49,18 @@ bool uni_cfi_switches(const struct uni_cfi_table *t, unsigned sp_reg)
 	return false;
 }
 
+bool uni_cfi_pops(const struct uni_cfi_table *t, unsigned sp_reg)
+{
+	for (uint32_t i = 0; i < t->nr_rules; i++) {
+		const struct uni_cfi_rule *r = &t->rule[i];
+
+		if (r->cfa.how == UNI_CFI_REG && r->cfa.reg == sp_reg &&
+			r->ra.how == UNI_CFI_AT_CFA && r->ra.arg + r->cfa.arg < 0)
+			return true;
+	}
+	return false;
+}
+
 bool uni_cfi_returns(
 	const struct uni_arch *a, const struct uni_cfi_rule *r, const struct uni_cfi_val *other)
 {

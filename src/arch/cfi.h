@@ -126,6 +126,11 @@ struct uni_cfi_table {
  */
 bool uni_cfi_switches(const struct uni_cfi_table *t, unsigned sp_reg);
 /*
+ * Is there code that has popped its return address and goes on? OCaml 4 calls C so. A copy of the
+ * stack from its pointer on has not got that word.
+ */
+bool uni_cfi_pops(const struct uni_cfi_table *t, unsigned sp_reg);
+/*
  * x86_64: does a function with this rule end by `ret`? Then it was called, also if it is marked as
  * a handler of interrupts. OCaml 5 marks functions that switch stacks so, to keep debuggers from
  * comparing stack pointers. A handler ends by `iret`, which loads the stack pointer.

@@ -47,6 +47,7 @@ struct uni_way_wish {
 	bool once;	     /* look at it once, do not record */
 	bool no_samples;     /* neither of these */
 	bool switches;	     /* the image's code switches stacks (arch/cfi.h) */
+	bool pops;	     /* it pops return addresses, and goes on (arch/cfi.h) */
 	const char *because; /* with UNI_ASKED_AUTO: why stopping the guest is better, or NULL */
 };
 

@@ -7,7 +7,8 @@
 #include "unwind/expr.h"
 #include "unwind/unwind.h"
 
-#define RED_ZONE 128u /* System V psABI 3.2.2 */
+#define RED_ZONE   128u /* System V psABI 3.2.2 */
+#define CODE_BYTES 32u	/* of the end of a function */
 
 struct frame {
 	const struct uni_unwinder *u;
@@ -42,13 +43,26 @@ static int find_cfa(struct frame *f)
 	return 0;
 }
 
+static bool is_popped(const struct frame *f, uint64_t at)
+{
+	return f->regs->sp_valid && f->regs->sp - at - 1 < RED_ZONE;
+}
+
+/* The code has popped its return address: a scan above the stack pointer could not find it. */
+static bool has_popped_pc(const struct frame *f)
+{
+	const struct uni_cfi_val *ra = &f->rule->ra;
+
+	return ra->how == UNI_CFI_AT_CFA && is_popped(f, f->cfa + (uint64_t)(int64_t)ra->arg);
+}
+
 /*
  * Behind the pops of an epilogue, rows still name the words below the stack pointer. If these
  * cannot be read: the register has its value back.
  */
 static bool was_taken_back(const struct frame *f, uint64_t at, unsigned reg, uint64_t *ret)
 {
-	return reg != f->u->arch->pc_reg && f->regs->sp_valid && f->regs->sp - at - 1 < RED_ZONE &&
+	return reg != f->u->arch->pc_reg && is_popped(f, at) &&
 	       uni_cfi_register(f->u->arch, f->regs, reg, ret);
 }
 
@@ -258,6 +272,56 @@ static void find_rule(struct frame *f, uint64_t pc)
 	}
 }
 
+/*
+ * The rows of a function may be wrong where it takes another stack and returns there, as OCaml 4
+ * raises an exception. The code itself says where the return address of an interrupted function is.
+ */
+static bool returns_to(struct frame *f, const struct uni_step *st, uint64_t *pc_ret)
+{
+	const struct uni_arch *a = f->u->arch;
+	uint8_t code[CODE_BYTES];
+	enum uni_stop ignored;
+	uint32_t offset;
+	uint64_t at;
+	size_t n;
+
+	if (!st->leaf || a->epilogue == NULL || !f->regs->sp_valid)
+		return false;
+	n = uni_as_read_some(f->as, uni_gva_of(f->regs->pc), code, sizeof(code));
+	if (!a->epilogue(code, n, &offset))
+		return false;
+	at = f->regs->sp + offset;
+	if (uni_as_read_u64(f->as, uni_gva_of(at), pc_ret) != 0 || *pc_ret == 0 ||
+		check_pc(f, *pc_ret, &ignored) != 0)
+		return false;
+	f->cfa = at + a->word;
+	return true;
+}
+
+/* The caller's pc, and the CFA. 1: there is none, and st->stop says why. */
+static int find_caller(struct frame *f, struct uni_step *st, uint64_t *pc_ret)
+{
+	enum uni_stop stop_by_rows;
+	int rc = find_cfa(f);
+
+	if (rc == 0 && has_popped_pc(f) && returns_to(f, st, pc_ret))
+		return 0;
+	if (rc == 0)
+		rc = register_value(f, &f->rule->ra, f->u->arch->pc_reg, pc_ret);
+	if (rc == -UNI_EINVAL)
+		return -UNI_ENOTSUP;
+	if (rc != 0) {
+		st->stop = stop_of(rc);
+		st->elsewhere = f->rule->cfa.how == UNI_CFI_IS_EXPR || has_popped_pc(f);
+		return 1;
+	}
+	*pc_ret = f->u->arch->strip(f->regs, *pc_ret);
+	if (check_pc(f, *pc_ret, &stop_by_rows) == 0)
+		return 0;
+	st->stop = stop_by_rows;
+	return stop_by_rows == UNI_STOP_BADPC && returns_to(f, st, pc_ret) ? 0 : 1;
+}
+
 static int step_cfi(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st)
 {
 	const struct uni_unwinder *u = ctx;
@@ -272,19 +336,9 @@ static int step_cfi(void *ctx, struct uni_as *as, struct uni_regs *regs, struct 
 	st->stop = UNI_STOP_ROOT;
 	if (f.rule->ra.how == UNI_CFI_UNDEF)
 		return 1;
-	rc = find_cfa(&f);
-	if (rc == 0)
-		rc = register_value(&f, &f.rule->ra, u->arch->pc_reg, &pc);
-	if (rc == -UNI_EINVAL)
-		return -UNI_ENOTSUP;
-	if (rc != 0) {
-		st->stop = stop_of(rc);
-		st->elsewhere = f.rule->cfa.how == UNI_CFI_IS_EXPR;
-		return 1;
-	}
-	pc = u->arch->strip(regs, pc);
-	if (check_pc(&f, pc, &st->stop) != 0)
-		return 1;
+	rc = find_caller(&f, st, &pc);
+	if (rc != 0)
+		return rc;
 	enter_caller(&f, pc, regs);
 	st->exact = (f.rule->flags & UNI_CFI_SIGNAL) != 0;
 	/* An interrupted function may have been on any stack. A CFA that is not above the stack

@@ -75,7 +75,7 @@ one_stack() { # APP-VARIANT
 			return 1
 		[ "$(awk '{ n += $NF } END { print n + 0 }' "$T/p.folded")" -lt 100 ] || break
 	done
-	grep 'were read after the sample, .*: perf events copy 32 KiB of a stack. With via=stop' "$T/said" &&
+	grep 'were read after the sample or found by .*: perf events copy 32 KiB of one stack, .*\. With via=stop' "$T/said" &&
 		"$U" report --all-time "$T/s.uniscope" >"$T/got" 2>"$T/err" &&
 		grep '^counted .* 100 % is the time on a CPU: this process has no samples of other time' "$T/got" || return 1
 	python3 - "$T/p.folded" "$T/s.json" "$BUILD/lab/process/$1.graph" <<'P'

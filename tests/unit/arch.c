@@ -191,15 +191,19 @@ static void epilogues_are_recognised(void **state)
 		{ CODE("\xc5\xf8\x77\xc3"), 0 },		  /* vzeroupper, ret */
 		{ CODE("\x48\x83\xc4\x18\x41\x5c\x5b\xc3"), 40 }, /* add rsp,24, 2 pops */
 		{ CODE("\x41\x5d\xc3"), 8 },			  /* pop r13 is not rbp */
-		{ CODE("\x5d\xc3"), -1 },			  /* pop rbp: the frame is there */
-		{ CODE("\xc9\xc3"), -1 },			  /* leave */
-		{ CODE("\x5c\xc3"), -1 },			  /* pop rsp */
-		{ CODE("\x48\x83\xec\x18\xc3"), -1 },		  /* sub rsp */
-		{ CODE("\x48\x83\xc4\xf8\xc3"), -1 },		  /* add rsp,-8 */
-		{ CODE("\xe8\x00\x00\x00\x00\xc3"), -1 },	  /* a call */
-		{ CODE("\xeb\x00\xc3"), -1 },			  /* a jump */
-		{ CODE("\xf7\xc7\x01\x00\x00\x00\xc3"), -1 },	  /* test edi,1: not decoded */
-		{ CODE("\xf3"), -1 }, { CODE("\x90\x90"), -1 },	  /* cut off */
+		{ CODE("\x41\x8f\x46\x10\xc3"), 8 },		  /* pop [r14+16] */
+		{ CODE("\x8f\x86\xd8\x00\x00\x00\x4d\x8b\x7e\x08\xc3"), 8 }, /* [rsi+216] */
+		{ CODE("\x41\x8f\xc6\xc3"), -1 }, /* pop r14, in its longer form */
+		{ CODE("\x41\x8f\x46"), -1 },
+		{ CODE("\x5d\xc3"), -1 },			/* pop rbp: the frame is there */
+		{ CODE("\xc9\xc3"), -1 },			/* leave */
+		{ CODE("\x5c\xc3"), -1 },			/* pop rsp */
+		{ CODE("\x48\x83\xec\x18\xc3"), -1 },		/* sub rsp */
+		{ CODE("\x48\x83\xc4\xf8\xc3"), -1 },		/* add rsp,-8 */
+		{ CODE("\xe8\x00\x00\x00\x00\xc3"), -1 },	/* a call */
+		{ CODE("\xeb\x00\xc3"), -1 },			/* a jump */
+		{ CODE("\xf7\xc7\x01\x00\x00\x00\xc3"), -1 },	/* test edi,1: not decoded */
+		{ CODE("\xf3"), -1 }, { CODE("\x90\x90"), -1 }, /* cut off */
 	};
 	uint32_t offset;
 

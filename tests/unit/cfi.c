@@ -286,7 +286,8 @@ static void offset_of_an_expression(void **state)
 	uni_cfi_destroy(c);
 }
 
-/* A stack pointer that was kept in a word of the stack, and one in a record of another stack. */
+/* A stack pointer kept in a word of the stack, and one in a record of another; a return address
+ * popped. */
 static void code_that_switches_stacks(void **state)
 {
 	struct buf s = { .eh = true };
@@ -295,11 +296,14 @@ static void code_that_switches_stacks(void **state)
 
 	FDE(&s, first, CODE, 0x40, "\x41\x0f\x05\x77\x08\x06\x23\x08");
 	c = compile(&s);
-	assert_false(uni_cfi_switches(&c->table, UNI_X86_RSP));
+	assert_false(
+		uni_cfi_switches(&c->table, UNI_X86_RSP) || uni_cfi_pops(&c->table, UNI_X86_RSP));
 	uni_cfi_destroy(c);
 	FDE(&s, first, CODE + 0x40, 0x40, "\x41\x0f\x08\x77\x38\x06\x23\x00\x06\x23\x08");
+	FDE(&s, first, CODE + 0x80, 0x40, "\x47\x0e\x00\x4b\x0e\x08");
 	c = compile(&s);
-	assert_true(uni_cfi_switches(&c->table, UNI_X86_RSP));
+	assert_true(
+		uni_cfi_switches(&c->table, UNI_X86_RSP) && uni_cfi_pops(&c->table, UNI_X86_RSP));
 	assert_false(uni_cfi_switches(&c->table, UNI_X86_RBP));
 	uni_cfi_destroy(c);
 }

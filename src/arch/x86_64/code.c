@@ -274,8 +274,20 @@ static bool is_ret(const uint8_t *code, size_t n)
 	return n > 0 && (code[0] == 0xc3 || code[0] == 0xc2);
 }
 
+/* Length of pop qword [mem] (8F /0); 0 if it is none. */
+static size_t pop_mem_len(const uint8_t *code, size_t n)
+{
+	size_t rex = n > 0 && (code[0] & 0xf0) == 0x40, len;
+
+	if (n < rex + 2 || code[rex] != 0x8f || code[rex + 1] >> 6 == 3 ||
+		(code[rex + 1] >> 3 & 7) != 0)
+		return 0;
+	len = modrm_len(code + rex + 1, n - rex - 1);
+	return len != 0 ? rex + 1 + len : 0;
+}
+
 /*
- * Length of pop reg or add rsp, N, and what it adds to rsp; 0 if it is neither, or pops rbp or rsp.
+ * Length of pop or add rsp, N, and what it adds to rsp; 0 if it is neither, or pops rbp or rsp.
  */
 static size_t pop_len(const uint8_t *code, size_t n, uint32_t *add_ret)
 {
@@ -284,7 +296,9 @@ static size_t pop_len(const uint8_t *code, size_t n, uint32_t *add_ret)
 		return 2;
 	if (n >= 1 && (code[0] & 0xf8) == 0x58 && code[0] != 0x58 + RSP && code[0] != 0x58 + RBP)
 		return 1;
-	if (!STARTS(code, n, "\x48\x83\xc4") || n < 4 || code[3] > 127)
+	if (!STARTS(code, n, "\x48\x83\xc4"))
+		return pop_mem_len(code, n);
+	if (n < 4 || code[3] > 127)
 		return 0;
 	*add_ret = code[3];
 	return 4;

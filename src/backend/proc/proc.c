@@ -386,21 +386,26 @@ static int proc_host_times(
 }
 
 /*
- * Without a key: perf events, if they are permitted. They copy one stack; a code that switches
- * stacks needs all of them as they are at one moment.
+ * Without a key: perf events, if they are permitted. They copy one stack, from its pointer on. Some
+ * code needs more of them than that, as it was at one moment.
  */
 static void choose_key(
 	const struct uni_spec *spec, const struct uni_way_wish *wish, struct uni_way_key *ret)
 {
-	bool several = wish->switches && wish->asked == UNI_ASKED_AUTO && !wish->no_pause;
-	bool stop = wish->threads || wish->asked == UNI_ASKED_PAUSE || several;
+	bool more =
+		(wish->switches || wish->pops) && wish->asked == UNI_ASKED_AUTO && !wish->no_pause;
+	bool stop = wish->threads || wish->asked == UNI_ASKED_PAUSE || more;
 
 	if (uni_spec_get(spec, "via") != NULL || (!stop && !wish->no_pause))
 		return;
 	ret->key = "via";
 	ret->value = stop ? "stop" : "perf";
-	if (several)
-		ret->why = "the image switches stacks, and perf events copy one stack only";
+	if (more)
+		ret->why =
+			wish->switches
+				? "the image switches stacks, and perf events copy one stack only"
+				: "the image pops return addresses, and perf events copy nothing "
+				  "below the stack pointer";
 }
 
 const struct uni_target_ops uni_target_proc = {
