@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "app/pace.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "app/quality.h"
@@ -76,6 +79,47 @@ bool uni_pace_limited(
 	find_limit(why, sizeof(why), st, 1e6 / m->frequency);
 	(void)snprintf(ret, cap, "asked for %g samples a second, got %.4g: %s", m->frequency,
 		(double)st->ticks / wall, why);
+	return true;
+}
+
+/* Do samples stand for unequal times? The host's kernel puts equal chains together. */
+static bool is_unequal(const struct uni_record_meta *m, const struct uni_record_stats *st)
+{
+	return st->ticks != 0 ||
+	       (m != NULL && uni_quality_is_unseen(m) && st->pause.nr != 0 && st->callers == 0);
+}
+
+/*
+ * So many samples of weight 1 would tell shares as well (Kish, "Survey Sampling", 1965, 11.7):
+ * by stops, one that stands for many deadlines is one look.
+ */
+uint64_t uni_pace_taken(const struct uni_record_meta *m, const struct uni_record_stats *st,
+	const struct uni_sample_filter *shown)
+{
+	double nr = (double)uni_quality_count(st, shown),
+	       squares = (double)uni_quality_sum(st->squares, shown);
+
+	if (nr == 0 || st->samples == 0 || st->samples >= st->weight)
+		return (uint64_t)nr;
+	if (!is_unequal(m, st) || squares == 0)
+		nr *= (double)st->samples / (double)st->weight;
+	else
+		nr *= nr / squares;
+	return uni_max((uint64_t)nr, UINT64_C(1));
+}
+
+bool uni_pace_looks(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m,
+	const struct uni_record_stats *st, const struct uni_sample_filter *shown)
+{
+	uint64_t nr = uni_pace_taken(m, st, shown);
+
+	if (st->ticks != 0 || !is_unequal(m, st) || nr > uni_quality_count(st, shown) / 2)
+		return false;
+	(void)snprintf(ret, UNI_QUALITY_METHOD,
+		"shares are as sure as those of %" PRIu64
+		" samples: a thread with deep stacks is stopped up to 100 times a second. Each "
+		"stop stands for the time before it",
+		nr);
 	return true;
 }
 

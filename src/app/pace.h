@@ -4,6 +4,7 @@
 #define UNI_APP_PACE_H
 
 #include "app/options.h"
+#include "app/quality.h"
 #include "recording/recording.h"
 #include "sampling/sampler.h"
 
@@ -39,6 +40,12 @@ void uni_pace_apply(const struct uni_pace *p, struct uni_sampler_cfg *cfg);
  */
 bool uni_pace_limited(
 	char *ret, size_t cap, const struct uni_record_meta *m, const struct uni_record_stats *st);
+/* So many equal samples would tell shares as well. m: NULL if not known. */
+uint64_t uni_pace_taken(const struct uni_record_meta *m, const struct uni_record_stats *st,
+	const struct uni_sample_filter *shown);
+/* Do many fewer looks stand behind samples of a process? Says in one line how many. */
+bool uni_pace_looks(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m,
+	const struct uni_record_stats *st, const struct uni_sample_filter *shown);
 /* The scheduling class in words. */
 const char *uni_pace_class(bool realtime);
 

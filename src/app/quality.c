@@ -137,11 +137,11 @@ void uni_quality_method(char ret[UNI_QUALITY_METHOD], const struct uni_record_me
 	uni_quality_way(ret, m->method, m->counts, m->why);
 }
 
-const char *uni_quality_image(const struct uni_record_meta *m)
+static const char *image_name(const struct uni_record_meta *m)
 {
-	const char *slash = strrchr(m->image_path, '/');
+	const char *path = m != NULL ? m->image_path : "the image", *slash = strrchr(path, '/');
 
-	return slash != NULL ? slash + 1 : m->image_path;
+	return slash != NULL ? slash + 1 : path;
 }
 
 static bool is_elsewhere(
@@ -191,7 +191,7 @@ static void put_pauses(struct uni_sink *out, const struct uni_recorded_guest *g)
 }
 
 /* The sum over the states that are counted. */
-static uint64_t sum_shown(
+uint64_t uni_quality_sum(
 	const uint64_t by_state[UNI_VCPU_STATE_NR], const struct uni_sample_filter *shown)
 {
 	const struct uni_sample_filter kind = { .on_cpu = shown->on_cpu,
@@ -207,7 +207,7 @@ static uint64_t sum_shown(
 
 uint64_t uni_quality_count(const struct uni_record_stats *st, const struct uni_sample_filter *shown)
 {
-	return sum_shown(st->state, shown);
+	return uni_quality_sum(st->state, shown);
 }
 
 bool uni_quality_stands_still(
@@ -217,30 +217,22 @@ bool uni_quality_stands_still(
 	       st->state[UNI_VCPU_HALTED] == st->weight;
 }
 
-/*
- * So many samples of weight 1 would tell shares as well (Kish, "Survey Sampling", 1965, 11.7):
- * by pauses, one that stands for many deadlines is one look. The host's kernel aggregates.
- */
-static uint64_t taken_of(const struct uni_record_stats *st, const struct uni_sample_filter *shown)
+static bool is_process(const struct uni_target_info *info)
 {
-	double nr = (double)uni_quality_count(st, shown),
-	       squares = (double)sum_shown(st->squares, shown);
-
-	if (nr == 0 || st->samples == 0 || st->samples >= st->weight)
-		return (uint64_t)nr;
-	if (st->ticks == 0 || squares == 0)
-		nr *= (double)st->samples / (double)st->weight;
-	else
-		nr *= nr / squares;
-	return uni_max((uint64_t)nr, UINT64_C(1));
+	return strcmp(info->vmm, "process") == 0 || strcmp(info->accel, "process") == 0;
 }
 
-enum uni_doubt uni_quality_doubt(char ret[UNI_QUALITY_METHOD], const char *image,
+bool uni_quality_is_unseen(const struct uni_record_meta *m)
+{
+	return is_process(&m->info) && uni_quality_streamed(m);
+}
+
+enum uni_doubt uni_quality_doubt(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m,
 	const struct uni_record_stats *st, const struct uni_sample_filter *shown)
 {
-	uint64_t nr = taken_of(st, shown);
+	uint64_t nr = uni_pace_taken(m, st, shown);
 
-	if (is_elsewhere(ret, image, st))
+	if (is_elsewhere(ret, image_name(m), st))
 		return UNI_DOUBT_NO_PROFILE;
 	if (uni_quality_stands_still(st, shown)) {
 		(void)snprintf(ret, UNI_QUALITY_METHOD,
@@ -264,16 +256,6 @@ enum uni_doubt uni_quality_doubt(char ret[UNI_QUALITY_METHOD], const char *image
 		"a block of code begins. Do not compare such functions with each other",
 		uni_quality_share(st->unsure, st->weight));
 	return UNI_DOUBT_UNSURE;
-}
-
-static bool is_process(const struct uni_target_info *info)
-{
-	return strcmp(info->vmm, "process") == 0 || strcmp(info->accel, "process") == 0;
-}
-
-bool uni_quality_is_unseen(const struct uni_record_meta *m)
-{
-	return is_process(&m->info) && uni_quality_streamed(m);
 }
 
 /* A halted vCPU is sampled like any other: its time is below the function with the hlt. */
@@ -495,10 +477,12 @@ static void put_doubts(struct uni_sink *out, const struct uni_recorded_guest *g,
 		[UNI_DOUBT_UNSURE] = "UNSURE",
 	};
 	char text[UNI_QUALITY_METHOD];
-	enum uni_doubt doubt = uni_quality_doubt(text, uni_quality_image(g->meta), g->shown, shown);
+	enum uni_doubt doubt = uni_quality_doubt(text, g->meta, g->shown, shown);
 
 	if (doubt != UNI_DOUBT_NONE)
 		uni_sink_printf(out, "%-10s %s\n", word[doubt], text);
+	if (uni_pace_looks(text, g->meta, g->shown, shown))
+		uni_sink_printf(out, "looks      %s\n", text);
 }
 
 #define SPEED_S 0.05 /* less is shown as 0.0 s, and is no speed */

@@ -25,8 +25,6 @@ bool uni_quality_streamed(const struct uni_record_meta *m);
 bool uni_quality_is_unseen(const struct uni_record_meta *m);
 /* Made by the guest: it pays the cost that the host pays otherwise. */
 bool uni_quality_inside(const struct uni_record_meta *m);
-/* The image's name, for uni_quality_doubt(). */
-const char *uni_quality_image(const struct uni_record_meta *m);
 enum uni_doubt {
 	UNI_DOUBT_NONE,
 	/* All of them, or all but a few, are not of the image; or no vCPU ran. */
@@ -35,12 +33,16 @@ enum uni_doubt {
 	/* Under TCG: many may be of another function than the one that they are given to. */
 	UNI_DOUBT_UNSURE,
 };
-/* Are the samples shown a profile of the image? If not, says in one line what they are. */
-enum uni_doubt uni_quality_doubt(char ret[UNI_QUALITY_METHOD], const char *image,
+/* Are the samples shown a profile of the image? If not, says in one line what they are. m: NULL if
+ * not known. */
+enum uni_doubt uni_quality_doubt(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m,
 	const struct uni_record_stats *st, const struct uni_sample_filter *shown);
 /* How many of the samples are shown. */
 uint64_t uni_quality_count(
 	const struct uni_record_stats *st, const struct uni_sample_filter *shown);
+/* A sum over the states that are shown. */
+uint64_t uni_quality_sum(
+	const uint64_t by_state[UNI_VCPU_STATE_NR], const struct uni_sample_filter *shown);
 /* There are samples, but no vCPU ran at any: their chains say nothing of a profile. */
 bool uni_quality_stands_still(
 	const struct uni_record_stats *st, const struct uni_sample_filter *shown);

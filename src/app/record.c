@@ -341,9 +341,8 @@ static void say_worst(const struct run *run)
 		if (job->rc != 0)
 			continue;
 		job->t->ops->info(job->t, &info);
-		if (!has_halted(run, i) &&
-			uni_quality_doubt(doubt, uni_quality_image(&run->part[i].meta), &job->stats,
-				&on_cpu) == UNI_DOUBT_NO_PROFILE)
+		if (!has_halted(run, i) && uni_quality_doubt(doubt, &run->part[i].meta, &job->stats,
+						   &on_cpu) == UNI_DOUBT_NO_PROFILE)
 			uni_note("%s", doubt);
 		say_halted(run, i);
 		/* `serve` shows the last line. */

@@ -106,7 +106,9 @@ static void tell_samples(const char *of, const char *sep, const struct uni_recor
 			 "`uniscope stacks %s` "
 			 "shows where it waits",
 			of, sep, m->target);
-	if (uni_quality_doubt(text, uni_quality_image(m), st, &on_cpu) != UNI_DOUBT_NONE)
+	if (uni_quality_doubt(text, m, st, &on_cpu) != UNI_DOUBT_NONE)
+		uni_note("%s%s%s", of, sep, text);
+	if (uni_pace_looks(text, m, st, &on_cpu))
 		uni_note("%s%s%s", of, sep, text);
 	tell_guesses(of, sep, m, st);
 	if (st->callers != 0)
@@ -194,7 +196,7 @@ void uni_summary_doubts(const struct uni_recording *rec, const struct uni_sample
 
 		if (!uni_only_passes(shown->guest, i) || uni_quality_exits_only(g.meta))
 			continue;
-		doubt = uni_quality_doubt(text, uni_quality_image(g.meta), g.shown, shown);
+		doubt = uni_quality_doubt(text, g.meta, g.shown, shown);
 		if (doubt != UNI_DOUBT_NO_PROFILE && doubt != UNI_DOUBT_UNSURE)
 			continue;
 		if (uni_recording_nr_guests(rec) > 1)

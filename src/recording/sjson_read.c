@@ -311,6 +311,19 @@ static void parse_old_stats(struct src *s, struct uni_record_stats *st)
 	st->state[UNI_VCPU_RUNNING] = st->samples - st->state[UNI_VCPU_HALTED];
 }
 
+/* Absent: each sample has weight 1, or an older version wrote it. */
+static void parse_squares(struct src *s, struct uni_record_stats *st)
+{
+	struct src squares;
+
+	if (json_object_get(s->obj, "squares") == NULL)
+		return;
+	squares = get_object(s, "squares");
+	for (unsigned i = 0; i < UNI_VCPU_STATE_NR; i++)
+		st->squares[i] = get_u64(&squares, uni_vcpu_state_name(i));
+	merge_bad(s, &squares);
+}
+
 static void parse_new_stats(struct src *s, struct uni_record_stats *st)
 {
 	struct src state = get_object(s, "state");
@@ -318,6 +331,7 @@ static void parse_new_stats(struct src *s, struct uni_record_stats *st)
 	st->weight = get_u64(s, "weight");
 	for (unsigned i = 0; i < UNI_VCPU_STATE_NR; i++)
 		st->state[i] = get_u64(&state, uni_vcpu_state_name(i));
+	parse_squares(s, st);
 	st->host_ns = get_u64(s, "host_ns");
 	st->host_runs = get_u64(s, "host_runs");
 	st->serve_ns = get_u64(s, "serve_ns");

@@ -168,6 +168,8 @@ static void put_stats(struct uni_json *j, const struct uni_record_stats *st)
 	put_u64(j, "exits_lost", st->exits_lost);
 	put_counts(j, "stop", st->stop, UNI_STOP_NR, uni_stop_name);
 	put_counts(j, "state", st->state, UNI_VCPU_STATE_NR, uni_vcpu_state_name);
+	if (st->weight != st->samples)
+		put_counts(j, "squares", st->squares, UNI_VCPU_STATE_NR, uni_vcpu_state_name);
 	uni_json_key(j, "pause_ns");
 	uni_json_object(j);
 	put_u64(j, "nr", st->pause.nr);

@@ -144,8 +144,7 @@ bool uni_say_doubt(char out[UNI_QUALITY_METHOD], const struct uni_top *top)
 {
 	const struct uni_sample_filter shown = { .on_cpu = !top->idle };
 
-	return uni_quality_doubt(out, "the image", &top->last.stats, &shown) ==
-	       UNI_DOUBT_NO_PROFILE;
+	return uni_quality_doubt(out, NULL, &top->last.stats, &shown) == UNI_DOUBT_NO_PROFILE;
 }
 
 void uni_say_end(char *out, size_t cap, const struct uni_top *top)

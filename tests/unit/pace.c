@@ -75,35 +75,65 @@ static void few_samples_are_few(void **state)
 	char why[UNI_QUALITY_METHOD];
 
 	st.state[UNI_VCPU_RUNNING] = 200;
-	assert_int_equal(uni_quality_doubt(why, "a.elf", &st, &shown), UNI_DOUBT_TOO_FEW);
+	assert_int_equal(uni_quality_doubt(why, NULL, &st, &shown), UNI_DOUBT_TOO_FEW);
 	assert_non_null(strstr(why, "only 20 samples"));
 	st.samples = 1;
 	st.state[UNI_VCPU_RUNNING] = 2;
-	assert_int_equal(uni_quality_doubt(why, "a.elf", &st, &shown), UNI_DOUBT_TOO_FEW);
+	assert_int_equal(uni_quality_doubt(why, NULL, &st, &shown), UNI_DOUBT_TOO_FEW);
 	assert_non_null(strstr(why, "only 1 sample to"));
 	st.state[UNI_VCPU_RUNNING] = 200;
 	st.samples = 30;
-	assert_int_equal(uni_quality_doubt(why, "a.elf", &st, &shown), UNI_DOUBT_NONE);
+	assert_int_equal(uni_quality_doubt(why, NULL, &st, &shown), UNI_DOUBT_NONE);
 	/* By weight, as shares are. */
 	st.unsure = 20;
-	assert_int_equal(uni_quality_doubt(why, "a.elf", &st, &shown), UNI_DOUBT_NONE);
+	assert_int_equal(uni_quality_doubt(why, NULL, &st, &shown), UNI_DOUBT_NONE);
 	st.unsure = 50;
-	assert_int_equal(uni_quality_doubt(why, "a.elf", &st, &shown), UNI_DOUBT_UNSURE);
+	assert_int_equal(uni_quality_doubt(why, NULL, &st, &shown), UNI_DOUBT_UNSURE);
 	assert_non_null(strstr(why, "25 % of the samples may be of the caller or of the callee"));
 	/* 50 samples by pauses, of which one stands for 151 of 200 deadlines, are as good as one.
 	 */
 	st = (struct uni_record_stats){ .samples = 50, .weight = 200, .ticks = 50 };
 	st.state[UNI_VCPU_RUNNING] = 200;
 	st.squares[UNI_VCPU_RUNNING] = 49 + 151 * 151;
-	assert_int_equal(uni_quality_doubt(why, "a.elf", &st, &shown), UNI_DOUBT_TOO_FEW);
+	assert_int_equal(uni_quality_doubt(why, NULL, &st, &shown), UNI_DOUBT_TOO_FEW);
 	assert_non_null(strstr(why, "only 1 sample to"));
 	/* If they stand for alike times, each counts. */
 	st.squares[UNI_VCPU_RUNNING] = 50 * 16;
-	assert_int_equal(uni_quality_doubt(why, "a.elf", &st, &shown), UNI_DOUBT_NONE);
+	assert_int_equal(uni_quality_doubt(why, NULL, &st, &shown), UNI_DOUBT_NONE);
 	/* Those of the kernel are of alike times, however often a chain was seen. */
 	st.ticks = 0;
 	st.squares[UNI_VCPU_RUNNING] = 49 + 151 * 151;
-	assert_int_equal(uni_quality_doubt(why, "a.elf", &st, &shown), UNI_DOUBT_NONE);
+	assert_int_equal(uni_quality_doubt(why, NULL, &st, &shown), UNI_DOUBT_NONE);
+}
+
+/* Stops for deep stacks of a process stand for unequal times. */
+static void looks_are_told(void **state)
+{
+	static const struct uni_record_meta m = { .method = "perf", .info.vmm = "process" };
+	static const struct uni_sample_filter shown = { 0 };
+	struct uni_record_stats st = { .samples = 150, .weight = 5150, .pause.nr = 50 };
+	char why[UNI_QUALITY_METHOD];
+
+	st.state[UNI_VCPU_RUNNING] = 5150;
+	st.squares[UNI_VCPU_RUNNING] = 100 + 50 * 101 * 101;
+	assert_true(uni_pace_looks(why, &m, &st, &shown));
+	assert_non_null(strstr(why, "as sure as those of 51 samples"));
+	assert_int_equal(uni_quality_doubt(why, &m, &st, &shown), UNI_DOUBT_NONE);
+	st.squares[UNI_VCPU_RUNNING] = 149 + 5001 * 5001;
+	assert_int_equal(uni_quality_doubt(why, &m, &st, &shown), UNI_DOUBT_TOO_FEW);
+	assert_non_null(strstr(why, "only 1 sample to"));
+	/* Nothing was stopped, or only to find who called the kernel. */
+	st.pause.nr = 0;
+	assert_false(uni_pace_looks(why, &m, &st, &shown));
+	assert_int_equal(uni_quality_doubt(why, &m, &st, &shown), UNI_DOUBT_NONE);
+	st.pause.nr = 50;
+	st.callers = 50;
+	assert_false(uni_pace_looks(why, &m, &st, &shown));
+	/* Few of the samples. */
+	st = (struct uni_record_stats){ .samples = 5000, .weight = 5150, .pause.nr = 50 };
+	st.state[UNI_VCPU_RUNNING] = 5150;
+	st.squares[UNI_VCPU_RUNNING] = 4950 + 50 * 16;
+	assert_false(uni_pace_looks(why, &m, &st, &shown));
 }
 
 int main(void)
@@ -112,6 +142,7 @@ int main(void)
 		cmocka_unit_test(options_become_settings),
 		cmocka_unit_test(the_limit_is_named),
 		cmocka_unit_test(few_samples_are_few),
+		cmocka_unit_test(looks_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

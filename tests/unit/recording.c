@@ -72,6 +72,7 @@ static void round_trip(void **state)
 	stats.stop[UNI_STOP_LOOP] = 11;
 	stats.state[UNI_VCPU_HALTED] = 12;
 	stats.state[UNI_VCPU_STOLEN] = 13;
+	stats.squares[UNI_VCPU_STOLEN] = 169;
 	stats.host_ns = 14;
 	stats.host_runs = 15;
 	stats.serve_ns = 16;

@@ -8,7 +8,6 @@
  */
 #include "base/checked.h"
 #include "base/clock.h"
-#include "base/hurry.h"
 #include "backend/proc/proc.h"
 #include "backend/vmm/proc.h"
 
@@ -91,11 +90,21 @@ static uint64_t untold_periods(const struct uni_proc *p, const struct uni_proc_t
 	return (uint64_t)((double)(run_ns - uni_min(run_ns, t->told_run_ns)) * p->frequency / 1e9);
 }
 
+/* The next look must not wait for a CPU: a late one stands for more time than others. */
+void uni_proc_deep_hurry(struct uni_proc *p)
+{
+	bool any = false;
+
+	for (int i = 0; i < p->nr_sampled; i++)
+		any |= p->thread[i].by_stops;
+	if (any && p->hurry && !p->ending)
+		uni_hurry_begin(&p->hurried);
+}
+
 bool uni_proc_deep_look(struct uni_proc *p, uint32_t vcpu, const struct uni_stream_sink *sink)
 {
 	struct uni_proc_thread *t = &p->thread[vcpu];
 	uint64_t periods = untold_periods(p, t);
-	struct uni_hurry hurry = { .on = false };
 	struct uni_regs regs;
 	int rc;
 
@@ -106,13 +115,10 @@ bool uni_proc_deep_look(struct uni_proc *p, uint32_t vcpu, const struct uni_stre
 	if (periods == 0 || sink->raw == NULL || uni_now_ns() < t->next_stop_ns ||
 		uni_proc_program_changed(p))
 		return true;
-	if (p->hurry)
-		uni_hurry_begin(&hurry);
 	rc = uni_proc_stop(p, t, true, &regs);
 	if (rc == 0 && regs.state == UNI_VCPU_RUNNING)
 		put_held(p, vcpu, &regs, untold_periods(p, t), sink);
 	uni_proc_let_go(t);
-	uni_hurry_end(&hurry);
 	if (rc == -UNI_EPERM) { /* another process traces it: as well as it can be, then */
 		p->may_stop = t->by_stops = false;
 		p->lost += periods;

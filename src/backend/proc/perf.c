@@ -378,6 +378,15 @@ static void read_thread(struct uni_proc *p, uint32_t vcpu, const struct uni_stre
 		put_kernel_time(p, vcpu, nr, now_ns, sink);
 }
 
+/* Either those that are stopped for their samples, or the others. */
+static void read_threads(struct uni_proc *p, bool by_stops, const struct uni_stream_sink *sink)
+{
+	for (int i = 0; i < p->nr_sampled; i++) {
+		if (p->thread[i].by_stops == by_stops)
+			read_thread(p, (uint32_t)i, sink);
+	}
+}
+
 int uni_proc_stream_read(struct uni_target *base, const struct uni_stream_sink *sink)
 {
 	struct uni_proc *p = (struct uni_proc *)base;
@@ -388,9 +397,11 @@ int uni_proc_stream_read(struct uni_target *base, const struct uni_stream_sink *
 	p->counts = p->ending || now_ns >= p->next_counts_ns;
 	if (p->counts)
 		p->next_counts_ns = now_ns + COUNTS_NS;
-	for (int i = 0; i < p->nr_sampled; i++)
-		read_thread(p, (uint32_t)i, sink);
+	read_threads(p, true, sink);
+	uni_hurry_end(&p->hurried);
+	read_threads(p, false, sink);
 	uni_proc_callers_tell(p, sink);
+	uni_proc_deep_hurry(p);
 	if (uni_proc_program_changed(p))
 		return -UNI_EGONE;
 	return uni_proc_list(p->pid, &tid, 1) != 0 ? 0 : -UNI_EGONE;
@@ -445,6 +456,7 @@ int uni_proc_stream_stop(struct uni_target *base)
 		if (p->thread[i].fd >= 0)
 			(void)ioctl(p->thread[i].fd, PERF_EVENT_IOC_DISABLE, 0);
 	}
+	uni_hurry_end(&p->hurried);
 	p->next_look_ns = UINT64_MAX;
 	p->ending = true;
 	uni_proc_callers_stop(p);

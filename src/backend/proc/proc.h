@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "base/hurry.h"
 #include "base/stop.h"
 #include "backend/target.h"
 
@@ -69,6 +70,7 @@ struct uni_proc {
 	bool asks;   /* otherwise: threads are stopped to find who called the kernel */
 	/* Threads with deep stacks may be stopped, as struct uni_stream_cfg says. */
 	bool may_stop, hurry;
+	struct uni_hurry hurried; /* until the next look */
 	double max_duty;
 	bool ending;
 	struct uni_proc_callers *callers;
@@ -140,6 +142,8 @@ void uni_proc_deep_note(struct uni_proc_thread *t, bool deep);
 bool uni_proc_deep_begins(struct uni_proc *p, struct uni_proc_thread *t);
 /* Takes a sample, if it is time. False: from now on the kernel can make them again. */
 bool uni_proc_deep_look(struct uni_proc *p, uint32_t vcpu, const struct uni_stream_sink *sink);
+/* Before the reader sleeps: the next look is to be in time. */
+void uni_proc_deep_hurry(struct uni_proc *p);
 
 /* callers.c. With struct uni_proc.callers NULL there are no votes. */
 void uni_proc_callers_start(struct uni_proc *p);
