@@ -159,14 +159,14 @@ static void note_create(uint64_t by, uint64_t made, uint32_t type)
 	}
 }
 
+/* The first one, as in a recording: others are remarks on what it does. */
 static void note_name(uint64_t which, const char *text)
 {
 	struct uni_trace_promise *p = find_or_add(which);
-	unsigned i = 0;
 
-	for (; p && i < sizeof(p->name); i++)
-		p->name[i] = 0;
-	for (i = 0; p && i < sizeof(p->name) - 1 && text[i]; i++)
+	if (!p || p->name[0])
+		return;
+	for (unsigned i = 0; i < sizeof(p->name) - 1 && text[i]; i++)
 		p->name[i] = text[i];
 }
 

@@ -307,6 +307,7 @@ static void table_of_locks(void **state)
 	assert_int_equal(uni_promise_keep(room, sizeof(room)), 0);
 	uni_promise_named(1, 1, UNI_PROMISE_THREAD, "one");
 	uni_promise_named(1, 2, UNI_PROMISE_THREAD, "two");
+	uni_promise_label(2, "says what it does");
 	uni_promise_named_lock(1, 10, "disk");
 	uni_promise_lock_taken(1, 10);
 	assert_int_equal(place_of(t, 10)->waits_for, 1);
@@ -320,6 +321,7 @@ static void table_of_locks(void **state)
 	uni_promise_lock_taken(2, 10);
 	assert_int_equal(place_of(t, 2)->waits_for, UNI_PROMISE_NOBODY);
 	assert_int_equal(place_of(t, 10)->waits_for, 2);
+	assert_string_equal(place_of(t, 2)->name, "two"); /* the first one, as in a recording */
 	/* Without a name or a waiter a lock has a place while it is held. */
 	for (unsigned i = 0; i < 1000; i++) {
 		uni_promise_lock_taken(1, 100 + i);
