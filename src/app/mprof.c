@@ -96,11 +96,11 @@ static int check_threads(const char *path, struct uni_err *err)
 	return rc;
 }
 
-static int take_own(
-	const struct uni_attach_args *how, const char *folder, char **path_ret, struct uni_err *err)
+static int take_own(const struct uni_attach_args *how, const struct uni_opt_list *images,
+	const char *folder, char **path_ret, struct uni_err *err)
 {
 	const struct uni_tracing_args args = {
-		.rest_ok = true, .reads_only = true, .shared = how->shared
+		.rest_ok = true, .reads_only = true, .shared = how->shared, .images = *images
 	};
 	struct uni_tracing t;
 	struct uni_strbuf path;
@@ -227,7 +227,7 @@ static int search_memory(
 }
 
 static int take_any(const struct uni_spec *spec, const struct uni_attach_args *how,
-	const char *folder, char **path_ret, struct uni_err *err)
+	const struct uni_opt_list *images, const char *folder, char **path_ret, struct uni_err *err)
 {
 	struct uni_err granted = { 0 }, own = { 0 }, found = { 0 };
 	int rc = take_granted(spec, folder, path_ret, &granted);
@@ -238,7 +238,7 @@ static int take_any(const struct uni_spec *spec, const struct uni_attach_args *h
 		*err = granted;
 		return rc;
 	}
-	if (take_own(how, folder, path_ret, &own) == 0)
+	if (take_own(how, images, folder, path_ret, &own) == 0)
 		return 0;
 	free(*path_ret);
 	*path_ret = NULL;
@@ -249,7 +249,8 @@ static int take_any(const struct uni_spec *spec, const struct uni_attach_args *h
 		"no ring of MirageOS: %.250s; uniscope's own: %.200s", found.msg, own.msg);
 }
 
-int uni_mprof_fetch(const char *target, const char *folder, char **path_ret, struct uni_err *err)
+int uni_mprof_fetch(const char *target, const struct uni_opt_list *images, const char *folder,
+	char **path_ret, struct uni_err *err)
 {
 	struct uni_target_shared *shared = uni_target_shared_create();
 	struct uni_attach_args how = { .shared = shared, .once = true };
@@ -262,7 +263,7 @@ int uni_mprof_fetch(const char *target, const char *folder, char **path_ret, str
 		rc = uni_guest_give_up_rights(&spec, &how, err);
 	how.target = spec.text;
 	if (rc == 0)
-		rc = take_any(&spec, &how, folder, path_ret, err);
+		rc = take_any(&spec, &how, images, folder, path_ret, err);
 	uni_target_shared_destroy(shared);
 	return rc;
 }

@@ -11,8 +11,9 @@
 #include "app/promises.h"
 
 /* Saves it below `folder`, as a file with the packets or as a session; *path_ret is the caller's to
- * free. The guest is stopped for moments at most. */
-int uni_mprof_fetch(const char *target, const char *folder, char **path_ret, struct uni_err *err);
+ * free. The guest is stopped for moments at most. images: what it runs, as -e of other commands. */
+int uni_mprof_fetch(const char *target, const struct uni_opt_list *images, const char *folder,
+	char **path_ret, struct uni_err *err);
 
 /*
  * The packets of FILE: a ring as it is, a session converted. as_it_is: whatever a guest has granted

@@ -6,10 +6,13 @@
 #include "base/sink.h"
 #include "base/text.h"
 #include "app/cmd.h"
+#include "app/images.h"
 #include "app/mprof.h"
 #include "app/term.h"
+#include "app/symbols.h"
 
 static struct {
+	struct uni_opt_list images;
 	const char *output;
 	bool quiet;
 } o;
@@ -19,6 +22,7 @@ static const struct uni_opt *list_trace_mirage_options(void)
 	static const struct uni_opt table[] = {
 		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE",
 			"file to write; - is standard output (default trace.ctf)", "FILE", NULL },
+		UNI_IMAGE_OPTION(o.images, UNI_IMAGE_RUNNING),
 		{ 'q', "quiet", UNI_OPT_FLAG, &o.quiet, NULL, "no summary", NULL, NULL },
 		UNI_OPT_END,
 	};
@@ -55,7 +59,7 @@ static int run_trace_mirage(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 	if (rc != 0)
 		return uni_exit_of(rc);
-	rc = uni_mprof_fetch(ctx->operands[0], scratch.path, &path, err);
+	rc = uni_mprof_fetch(ctx->operands[0], &o.images, scratch.path, &path, err);
 	if (rc == 0)
 		rc = write_file(path, err);
 	uni_scratch_remove(&scratch);
@@ -75,7 +79,8 @@ const struct uni_cmd uni_trace_mirage = {
 		"guest is writing\n"
 		"meanwhile may be torn.",
 	.examples = "  uniscope trace mirage xen:dom=web -o web.ctf\n"
-		    "  uniscope trace mirage web1 -o web1.ctf",
+		    "  uniscope trace mirage web1 -o web1.ctf\n"
+		    "  uniscope trace mirage core:file=vm.core -e app.spt -o dead.ctf",
 	.min_operands = 1,
 	.max_operands = 1,
 	.options = list_trace_mirage_options,

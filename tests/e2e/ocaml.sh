@@ -349,6 +349,9 @@ dead() {
 	status=$?
 	ends || { cat cored; return 1; }
 	"$U" trace dump "core:file=core.$program" -e app -o core.uniscope 2>err && has_lost_wakeup core.uniscope || { cat err; return 1; }
+	"$U" mirage-trace-viewer -d "core:file=core.$program" -e app >viewed 2>err && grep '^lost wake-up: tcp waits for arp reply' viewed &&
+		"$U" trace mirage -q "core:file=core.$program" --image app -o core.ctf 2>err && has_lost_wakeup core.ctf ||
+		{ cat err; return 1; }
 	"$U" trace findings core.uniscope --json >json 2>err && ! grep 'frequency .* is not known' err && python3 - <<-'EOF'
 		import json
 		m = json.load(open("json"))

@@ -259,8 +259,8 @@ P
 	return 1
 }
 
-# Between its looks at a deep stack, too, the reader has the priority to be in time for the next one: not only for the twentieth
-# part of the time that a look takes.
+# Between its looks at a deep stack, too, the reader has the priority to be in time for the next one. A look takes the twentieth
+# part of the time.
 deep_in_time() {
 	python3 - "$U" "$pid" "$T" <<'P'
 import os, subprocess, sys, time

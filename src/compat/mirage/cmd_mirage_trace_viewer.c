@@ -8,10 +8,12 @@
 #include "base/outdir.h"
 #include "base/sink.h"
 #include "app/cmd.h"
+#include "app/images.h"
 #include "app/mprof.h"
 #include "app/page.h"
 #include "app/promises.h"
 #include "app/term.h"
+#include "app/symbols.h"
 #include "backend/target.h"
 #include "promise/text.h"
 
@@ -19,6 +21,7 @@
 
 static struct {
 	struct uni_promises_args a;
+	struct uni_opt_list images;
 	const char *domain, *write, *html;
 	bool gtk;
 } o;
@@ -28,6 +31,7 @@ static const struct uni_opt *list_mirage_trace_viewer_options(void)
 	static const struct uni_opt table[] = {
 		{ 'd', "dom", UNI_OPT_STR, &o.domain, "NAME|ID",
 			"read the trace of this domain or guest, instead of files", NULL, NULL },
+		UNI_IMAGE_OPTION(o.images, UNI_IMAGE_RUNNING),
 		{ 'w', "write", UNI_OPT_OUTPUT, &o.write, "FILE",
 			"write the trace into this file, - is standard output, instead of showing "
 			"it; a session is converted",
@@ -59,6 +63,8 @@ static int check_viewer_options(const struct uni_cmd_ctx *ctx, struct uni_err *e
 		return uni_err_set(err, UNI_EUSAGE, "give one of --write and --html");
 	if (o.domain != NULL && ctx->nr_operands != 0)
 		return uni_err_set(err, UNI_EUSAGE, "give files, or a domain");
+	if (o.domain == NULL && o.images.items.nr != 0)
+		return uni_err_set(err, UNI_EUSAGE, "--image is for a guest: see -d");
 	if (o.write != NULL && sources != 1)
 		return uni_err_set(err, UNI_EUSAGE, "--write takes one trace");
 	return 0;
@@ -220,7 +226,7 @@ static int from_domain(struct uni_err *err)
 		return rc;
 	rc = name_target(&target, err);
 	if (rc == 0)
-		rc = uni_mprof_fetch(target.s, scratch.path, &path, err);
+		rc = uni_mprof_fetch(target.s, &o.images, scratch.path, &path, err);
 	if (rc == 0)
 		rc = view_one(&(struct trace){ .name = path, .nr = 1 }, err);
 	uni_scratch_remove(&scratch);
