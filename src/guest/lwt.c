@@ -2,8 +2,9 @@
 /*
  * MirageOS, and other OCaml programs on Lwt, that are not compiled for uniscope. A thread of Lwt is
  * no stack: it is a promise that is pending, and the closures that go on when it is resolved. This
- * walks the heap from what the main loop holds (sleepers, who waits for a device, paused promises)
- * and from the stacks. It knows a pending promise by its shape (Lwt 5 and 6):
+ * walks the heap. It begins at what the main loop holds (sleepers, who waits for a device, paused
+ * promises), at the stacks, and at the program's modules. It knows a pending promise by its shape
+ * (Lwt 5 and 6):
  *
  *   promise (tag 0): its state. state (tag 2, Pending): its callbacks. callbacks (tag 0):
  *   the regular ones, those of a cancel, how to cancel it, a number
@@ -23,8 +24,11 @@
 #define PLACES_MAX  8192u /* blocks that one walk looks at */
 #define ROOT_MAX    2048u /* from one module's data */
 #define ROOTS_MAX   16u
+#define GLOBALS_MAX 4096u  /* modules of the program, and blocks of all of them */
+#define FIELDS_MAX  1024u  /* of one of these blocks */
 #define STACK_WORDS 2048u  /* of each stack */
 #define CHAIN_MAX   64u	   /* callbacks, one after the other */
+#define INNER_MAX   4u	   /* callbacks, one around the other */
 #define STEPS_MAX   16384u /* in all lists of callbacks: one may be its own part */
 #define LISTS_MAX   128u   /* parts of a list of callbacks that are not yet looked at */
 
@@ -212,6 +216,40 @@ static void walk_root(struct uni_look *look, size_t root)
 	}
 }
 
+/* A block in the image, as a module is: its fields. */
+static void add_fields(struct uni_look *look, uint64_t at)
+{
+	struct own *own = look->m->own;
+	uint64_t header, word;
+
+	if (!uni_look_u64(look, at - 8, &header) || (uint8_t)header >= UNI_OCAML_OPAQUE)
+		return;
+	for (uint64_t k = 0; k < uni_min(header >> 10, (uint64_t)FIELDS_MAX); k++) {
+		if (!uni_look_u64(look, at + 8 * k, &word))
+			return;
+		add_place(own, word, NOBODY);
+	}
+}
+
+/* All that the program's modules hold. caml_globals has a list of blocks for each, and 0 ends all
+ * lists. */
+static void walk_globals(struct uni_look *look)
+{
+	uint64_t globals = look->m->sym[GLOBALS], list, at;
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < GLOBALS_MAX && uni_look_u64(look, globals + 8ull * i, &list);
+		i++) {
+		if (list == 0)
+			return;
+		for (unsigned k = 0; nr < GLOBALS_MAX; k++, nr++) {
+			if (!uni_look_u64(look, list + 8ull * k, &at) || at == 0)
+				break;
+			add_fields(look, at);
+		}
+	}
+}
+
 /* The words of a stack that are closures or pending promises. */
 static void scan_stack(struct uni_look *look, uint64_t sp, uint64_t *other)
 {
@@ -252,13 +290,15 @@ static void walk_stacks(struct uni_look *look)
 }
 
 /* The program's functions that a callback of Lwt has in its environment, and the promise that it
- * resolves; 0: none. */
-static uint64_t read_callback(struct uni_look *look, uint64_t closure, struct uni_guest_thread *t)
+ * resolves; 0: none. inner: another callback of Lwt that it has there. */
+static uint64_t read_environment(
+	struct uni_look *look, uint64_t closure, struct uni_guest_thread *t, uint64_t *inner_ret)
 {
 	struct own *own = look->m->own;
 	struct uni_ocaml_block *b = &own->block;
 	uint64_t callbacks[NR_CALLBACKS], result = 0;
 
+	*inner_ret = 0;
 	if (!uni_ocaml_read(look, closure, b))
 		return 0;
 	for (uint32_t k = b->first; k < b->nr; k++) {
@@ -267,12 +307,28 @@ static uint64_t read_callback(struct uni_look *look, uint64_t closure, struct un
 		if (uni_ocaml_is_number(v))
 			continue;
 		code = uni_ocaml_code(look, &own->ocaml, v);
-		if (code != 0 && (code < own->lwt_start || code >= own->lwt_end)) {
-			if (t->nr_then < UNI_THREAD_THEN_MAX)
-				t->then[t->nr_then++] = code;
-		} else if (code == 0 && result == 0) {
+		if (code >= own->lwt_start && code < own->lwt_end)
+			*inner_ret = v;
+		else if (code != 0 && t->nr_then < UNI_THREAD_THEN_MAX)
+			t->then[t->nr_then++] = code;
+		else if (code == 0 && result == 0)
 			result = find_pending(look, v, callbacks);
-		}
+	}
+	return result;
+}
+
+/* Lwt.pick, Lwt.protected and others put a callback of theirs around the one that they mean. */
+static uint64_t read_callback(struct uni_look *look, uint64_t closure, struct uni_guest_thread *t)
+{
+	uint32_t before = t->nr_then;
+	uint64_t result = 0;
+
+	for (unsigned i = 0; i < INNER_MAX && closure != 0 && result == 0 && t->nr_then == before;
+		i++) {
+		uint64_t inner;
+
+		result = read_environment(look, closure, t, &inner);
+		closure = inner;
 	}
 	return result;
 }
@@ -428,6 +484,7 @@ static void each_waiter(struct uni_look *look)
 		walk_root(look, i);
 	held = own->nr;
 	walk_stacks(look);
+	walk_globals(look);
 	for (uint32_t i = 0; i < own->nr; i++) {
 		if (i >= held)
 			mark_pending(look, i);

@@ -238,14 +238,14 @@ plain() {
 		print(*got, sep="\n")
 		assert sorted(got, key=str) == sorted([
 		    ("blocked", "a queue", "take", "request", "serve", "kept", "handler"),
-		    ("blocked", "a promise", "ask"), ("sleeping", None, "doze"), ("sleeping", None, "nap"),
+		    ("blocked", "a promise", "ask"), ("blocked", "a queue", "watch"), ("sleeping", None, "doze"), ("sleeping", None, "nap"),
 		    next(g for g in got if g[2:] == ("listen",)),
 		], key=str)
 		# Each waits at each tick.
 		tree = open("waiting").read()
 		shares = re.findall(r"^ *([\d.]+)% +([\d.]+)% +\|  \[(\w+)\]", tree, re.M)
-		assert [s[0] for s in shares] == ["20.00"] * 5, tree
-		assert sorted(s[2] for s in shares) == ["blocked"] * 3 + ["sleeping"] * 2, tree
+		assert [s[0] for s in shares] == ["16.67"] * 6, tree
+		assert sorted(s[2] for s in shares) == ["blocked"] * 4 + ["sleeping"] * 2, tree
 	EOF
 }
 

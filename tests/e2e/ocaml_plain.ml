@@ -17,11 +17,14 @@ let serve () =
   Lwt.catch (fun () -> answered >|= ignore) (* kept *)
     (fun failure -> raise failure) (* handler *)
 
+let seen : unit Lwt_condition.t = Lwt_condition.create ()
+let watch () = Lwt_condition.wait seen >>= fun () -> Lwt.return_unit (* watch *)
 let ask () = reply >>= fun () -> Lwt.return_unit (* ask *)
 let doze () = sleep () >>= fun () -> Lwt.return_unit (* doze *)
 let listen () = Lwt_unix.wait_read Lwt_unix.stdin >>= fun () -> exit 0 (* listen *)
 
 let () =
+  Lwt.async watch;
   Lwt.async (fun () -> sleep () >>= fun () -> Lwt.return_unit); (* nap *)
   let all = Lwt.join [ serve (); ask (); doze (); listen () ] in
   print_endline "done";

@@ -136,6 +136,45 @@ static void held_by_main_loop(void **state)
 	close_bench(&b);
 }
 
+/* The program's modules hold them; each may have several blocks. */
+static void held_by_modules(void **state)
+{
+	uint64_t module, other;
+
+	open_heap();
+	module = BLOCK(0, NUMBER(3), BLOCK(0, waiter("camlApp__serve_2")));
+	other = BLOCK(0, waiter("camlApp__main_3"));
+	put64(&b, "caml_globals", 0, BLOCK(0, module, 0));
+	put64(&b, "caml_globals", 8, BLOCK(0, module, other, 0, waiter("camlApp__beat_1"), 0));
+	assert_int_equal(look(), 2);
+	assert_int_equal(b.list->cut, UNI_THREADS_WHOLE);
+	assert_non_null(thread_of("App.serve"));
+	assert_non_null(thread_of("App.main"));
+	assert_string_equal(thread_of("App.main")->wait_name, "a promise");
+	put64(&b, "caml_globals", 0, UINT64_MAX - 7);
+	assert_int_equal(look(), 2);
+	put64(&b, "caml_globals", 0, 0);
+	assert_int_equal(look(), 0);
+	close_bench(&b);
+}
+
+/* Lwt.pick's callback takes itself off other promises, and then calls the one that it is around. */
+static void callback_around_another(void **state)
+{
+	uint64_t code, inner;
+
+	open_heap();
+	code = address(&b, "camlLwt__callback_1");
+	inner = BLOCK(CLOSURE, code, INFO(1, 2), waiter("camlApp__serve_2"));
+	inner = BLOCK(CLOSURE, code, INFO(1, 2), BLOCK(0, NOTHING), inner, NUMBER(4));
+	put64(&b, "camlSolo5_os__Time__data_begin", 0,
+		pending(BLOCK(1, inner), NOTHING, NUMBER(1)));
+	assert_int_equal(look(), 2);
+	assert_non_null(thread_of("App.serve"));
+	assert_int_equal(thread_of("App.serve")->state, UNI_THREAD_SLEEPING);
+	close_bench(&b);
+}
+
 /* A sleeper wakes a function, which another one waits for, with a third one. That one waits for
  * nothing that the main loop has. */
 static void led_to_by_others(void **state)
@@ -325,6 +364,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(held_by_main_loop),
+		cmocka_unit_test(held_by_modules),
+		cmocka_unit_test(callback_around_another),
 		cmocka_unit_test(led_to_by_others),
 		cmocka_unit_test(closures_of_all_kinds),
 		cmocka_unit_test(found_on_stacks),
