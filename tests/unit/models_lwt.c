@@ -15,7 +15,7 @@ static uint64_t heap, used; /* its address, and words of it */
 static void open_heap(void)
 {
 	struct uni_gmem_region region;
-	int rc;
+	int rc = -1;
 
 	assert_true(load(&b, "lwt-gcc", &rc));
 	assert_int_equal(rc, 0);
