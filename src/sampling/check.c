@@ -11,8 +11,9 @@
 #include "base/text.h"
 #include "mem/gmem.h"
 #include "obj/sites.h"
+#include "sampling/loaded.h"
 
-#define PAGE	4096u
+#define PAGE	UNI_CODE_PAGE
 #define AT_ONCE 16u /* pages for which a table of the guest is read once */
 
 /* An image is refused if a tenth of its pages differ. A page differs if an eighth of its bytes do,
@@ -22,9 +23,6 @@
 
 /* Assembler of boot code patches itself; more than this share is another build. */
 #define ASSEMBLER_MOST(compared) ((compared) / 1000 + 16)
-
-#define PT_PRESENT  1u
-#define PT_ACCESSED 0x60u /* and dirty */
 
 struct tally {
 	const struct uni_image *img;
@@ -38,13 +36,6 @@ struct tally {
 	uint64_t first_bad; /* address of the first page that differs */
 	struct uni_difference *d;
 	UNI_VEC(struct uni_span) assembler;
-};
-
-/* A page, or the part of it that a piece of code covers, in the guest and in the file. */
-struct page {
-	uint64_t svma;
-	size_t len;
-	uint8_t now[PAGE], file[PAGE];
 };
 
 /* [*svma_ret, + the result) is what page number `page` of the address space shares with the code.
@@ -63,42 +54,6 @@ static uint64_t nr_pages(const struct uni_span *code, uint64_t bias)
 	uint64_t head = PAGE - (code->start + bias) % PAGE;
 
 	return code->size <= head ? 1 : 1 + (code->size - head + PAGE - 1) / PAGE;
-}
-
-/* Is byte i of the page in an address of 4 or 8 bytes that was moved with the image? */
-static bool is_moved(const struct page *p, size_t i, uint64_t bias)
-{
-	for (size_t at = i < 7 ? 0 : i - 7; at <= i; at++) {
-		uint64_t now = 0, file = 0;
-
-		if (at + 4 > i && at + 4 <= p->len) {
-			memcpy(&now, p->now + at, 4);
-			memcpy(&file, p->file + at, 4);
-			if ((uint32_t)(now - file) == (uint32_t)bias ||
-				(uint32_t)(file - now) == (uint32_t)bias)
-				return true;
-		}
-		if (at + 8 > p->len)
-			continue;
-		memcpy(&now, p->now + at, 8);
-		memcpy(&file, p->file + at, 8);
-		if (now - file == bias)
-			return true;
-	}
-	return false;
-}
-
-/* The CPU sets accessed and dirty bits in page tables. */
-static bool is_table(const struct page *p, size_t i)
-{
-	size_t at = i - (p->svma + i) % 8;
-	uint64_t now, file;
-
-	if (at > i || at + 8 > p->len)
-		return false;
-	memcpy(&now, p->now + at, 8);
-	memcpy(&file, p->file + at, 8);
-	return (file & PT_PRESENT) != 0 && ((now ^ file) & ~(uint64_t)PT_ACCESSED) == 0;
 }
 
 static bool begins_last(const struct uni_span *v, size_t nr, uint64_t start)
@@ -142,7 +97,7 @@ static bool leads_to_tracer(const struct uni_image *img, uint64_t svma)
 
 /* Has a tracer written the instruction that begins at `at` of the page? It is a call, a jump or a
  * nop then. One that begins in the page before has its last bytes here, which are not judged. */
-static bool is_traced(const struct uni_image *img, const struct page *p, size_t at)
+static bool is_traced(const struct uni_image *img, const struct uni_code_page *p, size_t at)
 {
 	int32_t rel;
 
@@ -200,7 +155,8 @@ static enum uni_change_kind judge_patch(
 }
 
 /* An instruction may lie in two pages. */
-static enum uni_change_kind linux_change(const struct tally *t, const struct page *p, size_t i)
+static enum uni_change_kind linux_change(
+	const struct tally *t, const struct uni_code_page *p, size_t i)
 {
 	enum uni_change_kind kind = UNI_CHANGE_NONE;
 	const uint64_t from = p->svma + i - 4;
@@ -220,7 +176,7 @@ static enum uni_change_kind linux_change(const struct tally *t, const struct pag
 
 /* The kind of the listed place that has byte i. Bytes that no tracer writes have no reason. */
 static enum uni_change_kind find_listed(const struct tally *t, const struct uni_change *v,
-	size_t nr, const struct page *p, size_t i)
+	size_t nr, const struct uni_code_page *p, size_t i)
 {
 	const struct uni_change *c = uni_changes_find(v, nr, p->svma + i);
 
@@ -230,7 +186,7 @@ static enum uni_change_kind find_listed(const struct tally *t, const struct uni_
 	return c->kind;
 }
 
-static enum uni_change_kind reason_of(struct tally *t, const struct page *p, size_t i)
+static enum uni_change_kind reason_of(struct tally *t, const struct uni_code_page *p, size_t i)
 {
 	uint64_t svma = p->svma + i;
 	enum uni_change_kind kind = find_listed(t, t->changes->v, t->changes->nr, p, i);
@@ -247,9 +203,9 @@ static enum uni_change_kind reason_of(struct tally *t, const struct page *p, siz
 		return kind;
 	if (uni_image_is_xens(t->img, svma))
 		return UNI_CHANGE_HYPERVISOR;
-	if (t->bias != 0 && is_moved(p, i, t->bias))
+	if (t->bias != 0 && uni_code_is_moved(t->img, p, i, t->bias))
 		return UNI_CHANGE_MOVED;
-	if (is_x86(t) && is_table(p, i))
+	if (is_x86(t) && uni_code_is_table(t->img, p, i))
 		return UNI_CHANGE_TABLE;
 	sym = uni_image_lookup(t->img, svma);
 	typed = sym != NULL && sym->type != STT_NOTYPE;
@@ -258,7 +214,7 @@ static enum uni_change_kind reason_of(struct tally *t, const struct page *p, siz
 	return typed ? UNI_CHANGE_NONE : UNI_CHANGE_ASSEMBLER;
 }
 
-static void compare_page(struct tally *t, const struct page *p)
+static void compare_page(struct tally *t, const struct uni_code_page *p)
 {
 	size_t differ = 0;
 
@@ -282,7 +238,7 @@ static void compare_page(struct tally *t, const struct page *p)
 static void read_page(struct uni_as *as, const struct uni_pt_root *root, struct tally *t,
 	const struct uni_span *code, uint64_t page)
 {
-	struct page p;
+	struct uni_code_page p;
 	int rc;
 
 	p.len = page_of(code, t->bias, page, &p.svma);
