@@ -19,6 +19,7 @@
 #include "app/inside.h"
 #include "app/resolve.h"
 #include "app/signals.h"
+#include "app/skids.h"
 #include "app/symbols.h"
 #include "app/term.h"
 #include "app/way.h"
@@ -343,26 +344,6 @@ static void say_mismatch(const struct uni_attach_args *args, const struct uni_er
 	*said = true;
 }
 
-bool uni_guest_is_tcg(const struct uni_guest *g)
-{
-	return strcmp(g->info.vmm, "qemu") == 0 && strcmp(g->info.accel, "tcg") == 0;
-}
-
-/* TCG stops a vCPU before the next block of code. Only samples are put right: all code is read for
- * it. */
-static int use_skid(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
-{
-	if (args->no_samples || args->once || g->image == NULL || !uni_guest_is_tcg(g))
-		return 0;
-	if (uni_skid_read(g->image, g->hints == NULL ? NULL : g->hints->cfi, g->bias, &g->skid) !=
-		0)
-		return uni_err_nomem(err);
-	if (g->skid.nr != 0)
-		g->unwinder.skid = &g->skid;
-	g->unwinder.skid_bias = g->bias;
-	return 0;
-}
-
 /* Somebody has to let it run: it may boot for a while from then on. */
 static void await_run(struct uni_guest *g, const struct uni_attach_args *args, int rc,
 	uint64_t *until, const struct uni_err *err)
@@ -464,7 +445,7 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 		return rc;
 	}
 	rc = uni_guest_use_unwinder(g, args, err);
-	return rc == 0 ? use_skid(g, args, err) : rc;
+	return rc == 0 ? uni_guest_use_skid(g, args, err) : rc;
 }
 
 void uni_guest_close(struct uni_guest *g)
@@ -475,6 +456,7 @@ void uni_guest_close(struct uni_guest *g)
 	uni_sites_destroy(g->sites);
 	uni_difference_deinit(&g->differ);
 	uni_skid_deinit(&g->skid);
+	uni_vec_free(&g->skid_code);
 	uni_image_destroy(g->image);
 	g->sites = NULL;
 	uni_symtab_destroy(g->symtab);

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/privilege.h"
+#include "base/vec.h"
 #include "app/options.h"
 #include "mem/as.h"
 #include "obj/image.h"
@@ -79,7 +80,8 @@ struct uni_guest {
 	struct uni_inside *inside; /* of a guest whose memory is not read: inside.h; NULL: none */
 	struct uni_unwind_hints chain[UNI_IMAGES_MAX]; /* of all images, if there are several */
 	const struct uni_unwind_hints *hints;	       /* NULL: none */
-	struct uni_skid skid;			       /* of QEMU's TCG */
+	struct uni_skid skid;			       /* of QEMU's TCG, of all images at once */
+	UNI_VEC(struct uni_skid_code) skid_code;       /* that it was read from */
 	struct uni_unwinder unwinder;
 	char why[128]; /* it is not sampled in the best way that the target has, "" it is */
 	struct uni_target_shared *shared; /* owned; NULL: none, or somebody else's */
@@ -112,7 +114,7 @@ struct uni_guest {
 
 /* Resolves, loads, attaches, checks the image against guest memory. g may not move afterwards. */
 int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err);
-bool uni_guest_is_tcg(const struct uni_guest *g); /* does QEMU's TCG run it? */
+bool uni_guest_is_tcg(const struct uni_guest *g); /* does QEMU's TCG run it? skids.c */
 /* On stderr: how many of its vCPUs (a process: threads) are not among those that are reached. */
 void uni_note_left_off(const char *spec, unsigned left_off, unsigned all);
 void uni_guest_close(struct uni_guest *g); /* detaches; fine on a zeroed struct */

@@ -11,6 +11,7 @@
 #include "base/door.h"
 #include "base/io.h"
 #include "app/inside.h"
+#include "app/skids.h"
 #include "app/symbols.h"
 #include "app/term.h"
 #include "obj/symtext.h"
@@ -234,7 +235,7 @@ int uni_guest_add_image(struct uni_guest *g, const struct uni_located *image, st
 	}
 	rc = uni_guest_chain_hints(g, err);
 	g->unwinder.hints = g->hints;
-	return rc;
+	return rc == 0 ? uni_guest_add_skid(g, image->image, image->bias, err) : rc;
 }
 
 int uni_guest_lookout(struct uni_guest *g,

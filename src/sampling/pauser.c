@@ -123,7 +123,7 @@ static void capture_thread(struct uni_pauser *s, uint32_t v)
 static void unwind_now(struct uni_pauser *s, const struct uni_regs *regs, struct uni_chain *c)
 {
 	uni_unwind(s->cfg->unwinder, s->as, regs, c);
-	uni_unwind_unskid(s->cfg->unwinder, s->as, regs, c);
+	uni_unwind_stopped(s->cfg->unwinder, s->as, regs, c);
 }
 
 /*

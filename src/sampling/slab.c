@@ -107,7 +107,7 @@ void uni_slab_unskid(
 	struct uni_slab *s, uint32_t vcpu, const struct uni_regs *regs, struct uni_chain *c)
 {
 	if (!s->stack[vcpu].blind)
-		uni_unwind_unskid(s->u, s->stack[vcpu].as, regs, c);
+		uni_unwind_stopped(s->u, s->stack[vcpu].as, regs, c);
 }
 
 bool uni_slab_unwind(

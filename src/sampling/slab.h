@@ -34,7 +34,7 @@ void uni_slab_take(
  */
 bool uni_slab_unwind(
 	struct uni_slab *s, uint32_t vcpu, const struct uni_regs *regs, struct uni_chain *ret);
-/* The same for its own chain: uni_unwind_unskid(). */
+/* The same for its own chain: uni_unwind_stopped(). */
 void uni_slab_unskid(
 	struct uni_slab *s, uint32_t vcpu, const struct uni_regs *regs, struct uni_chain *c);
 

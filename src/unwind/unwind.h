@@ -48,11 +48,17 @@ struct uni_unwinder_ops {
 			 broken */
 };
 
+struct uni_skid_code { /* that u->skid was read from */
+	uint64_t start, size;
+};
+
 struct uni_unwinder {
 	const struct uni_arch *arch;
 	const struct uni_unwind_hints *hints; /* may be NULL */
 	const struct uni_skid *skid; /* vCPUs stop at blocks' starts; NULL: anywhere. Borrowed */
 	uint64_t skid_bias;
+	const struct uni_skid_code *skid_code; /* sorted, at the guest's addresses; borrowed */
+	size_t nr_skid_code;
 	uint16_t max_frames; /* then the chain ends; 0: no such limit */
 	struct {
 		const struct uni_unwinder_ops *ops;
@@ -107,5 +113,8 @@ void uni_unwind_go(const struct uni_unwinder *u, struct uni_as *as, const struct
  */
 void uni_unwind_unskid(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs,
 	struct uni_chain *c);
+/* The same. A stop in code that u->skid was not read from is marked: it may begin a function. */
+void uni_unwind_stopped(const struct uni_unwinder *u, struct uni_as *as,
+	const struct uni_regs *regs, struct uni_chain *c);
 
 #endif

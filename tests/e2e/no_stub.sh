@@ -243,6 +243,18 @@ own_stub() {
 	refused $? "$T/out" 1 'has a gdb stub already' && as_before
 }
 
+# Another process passes the packets on, as ssh -L does: QEMU itself says that TCG runs the guest.
+passed_on() {
+	python3 "$SRC/tests/e2e/stream_proxy.py" "$T/line" "$T/own" slow 65536 &
+	line=$!
+	wait_for 60 test -S "$T/line" && recorded "gdb:unix=$T/line" -e "$resting" &&
+		grep '^target .*qemu without KVM$' "$T/report"
+	status=$?
+	kill $line 2>/dev/null
+	wait $line 2>/dev/null
+	return $status
+}
+
 
 # Its monitor is on TCP: one line says what to do, and that works.
 over_tcp() {
@@ -330,5 +342,6 @@ in_all check 'a monitor whose socket was passed as an open file' passed
 mon=$T/mon
 check 'doctor: a stub of an unknown process' other_stub
 check 'a QEMU that has a stub' own_stub
+check 'a stub behind another process' passed_on
 check 'a QEMU whose monitor is on TCP' over_tcp
 finish

@@ -27,6 +27,7 @@ struct fake_stub {
 	bool no_tcr;	    /* and one of them is not there */
 	bool processes;	    /* thread ids name a process, and D must */
 	bool monitor;	    /* knows which threads run its vCPUs: 4711 and 4712 */
+	bool kvm, tcg;	    /* it says which of the two runs the guest */
 	const char *prefix; /* packets that begin so ... */
 	const char *lie;    /* ... are answered by these bytes; "" silence, NULL hangs up */
 	int truths;	    /* after so many true answers */
@@ -203,6 +204,21 @@ static bool fake_fixed(struct fake_stub *f)
 	if (f->monitor && strcmp(f->line, "qRcmd,696e666f2063707573") == 0) {
 		fake_put(f, "O2a204350552023303a207468726561645f69643d343731310d0a");
 		fake_put(f, "O20204350552023313a207468726561645f69643d343731320d0a");
+		fake_put(f, "OK");
+		return true;
+	}
+	if (f->monitor && strcmp(f->line, "qRcmd,696e666f206b766d") == 0) {
+		/* kvm support: enabled, or disabled */
+		fake_put(f, f->kvm ? "O6b766d20737570706f72743a20656e61626c65640d0a"
+				   : "O6b766d20737570706f72743a2064697361626c65640d0a");
+		fake_put(f, "OK");
+		return true;
+	}
+	if (f->monitor && strcmp(f->line, "qRcmd,696e666f206a6974") == 0) {
+		/* ...\nTB count 4711, or: ... only available with accel=tcg */
+		fake_put(f, f->tcg ? "O2e2e2e0a544220636f756e7420343731310a"
+				   : "O6f6e6c7920617661696c61626c652077697468206163"
+				     "63656c3d746367");
 		fake_put(f, "OK");
 		return true;
 	}

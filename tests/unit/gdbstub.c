@@ -326,6 +326,23 @@ static void threads_of_the_host(void **state)
 	}
 }
 
+/* Its monitor says who runs the guest; another accelerator, or a stub without one, stays unknown. */
+static void who_runs_the_guest(void **state)
+{
+	static const char *const accel[] = { "kvm", "tcg", "", "" };
+
+	for (int kind = 0; kind < 4; kind++) {
+		struct fake_stub f = { .monitor = kind != 3, .kvm = kind == 0, .tcg = kind == 1 };
+		struct talk t;
+
+		begin(&f, &t, false);
+		assert_int_equal(t.rc, 0);
+		assert_string_equal(t.s->accel, accel[kind]);
+		assert_int_equal(uni_gdb_stub_snap(t.s, VCPUS(3), t.regs), 0);
+		end(&f, &t);
+	}
+}
+
 static void hangs_up(void **state)
 {
 	static const char *const at[] = { "qSupported", "qqemu", "qfThreadInfo", "g", "qXfer" };
@@ -491,6 +508,7 @@ int main(void)
 		cmocka_unit_test(a_plain_stub),
 		cmocka_unit_test(liars_at_the_door),
 		cmocka_unit_test(threads_of_the_host),
+		cmocka_unit_test(who_runs_the_guest),
 		cmocka_unit_test(hangs_up),
 		cmocka_unit_test(never_answers),
 		cmocka_unit_test(liars_in_between),

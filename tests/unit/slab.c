@@ -356,6 +356,8 @@ static void run_sampler(struct fixture *x, unsigned every, const struct uni_skid
 	x->f.t.arch = &uni_arch_x86_64;
 	x->every = every;
 	x->u.skid = skid;
+	x->u.skid_code = &(const struct uni_skid_code){ PC, 1 };
+	x->u.nr_skid_code = 1;
 	assert_int_equal(uni_sampler_run(&x->f.t, &cfg, &stats, &end, NULL), 0);
 	assert_true(x->nr > 800);
 	assert_int_equal(x->f.while_running, 0);

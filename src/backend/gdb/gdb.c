@@ -171,6 +171,17 @@ static int shake_hands(struct uni_gdb_target *t, const struct uni_net_addr *addr
 	return t->regs != NULL ? 0 : uni_err_set(err, UNI_ENOMEM, "gdb: out of memory");
 }
 
+/* Its process is on another host, or another one passes packets on: then the stub says it. */
+static void know_vmm(struct uni_gdb_target *t)
+{
+	struct uni_target_info *info = &t->info;
+
+	if (!t->stub.qemu || info->accel[0] != '\0')
+		return;
+	(void)snprintf(info->vmm, sizeof(info->vmm), "qemu");
+	(void)snprintf(info->accel, sizeof(info->accel), "%s", t->stub.accel);
+}
+
 static int open_target(struct uni_gdb_target *t, const struct uni_spec *spec,
 	const struct uni_attach_opts *opts, struct uni_err *err)
 {
@@ -190,6 +201,7 @@ static int open_target(struct uni_gdb_target *t, const struct uni_spec *spec,
 		return rc;
 	if (!known && t->info.pid != 0)
 		(void)uni_vmm_describe(t->info.pid, &t->info);
+	know_vmm(t);
 	t->info.nr_vcpus = (uint32_t)t->stub.nr_threads;
 	t->base.nr_left_off = t->stub.nr_left_off;
 	return uni_gdb_mem_open(t, how, opts, qmp != NULL ? qmp : opts->qmp, err);

@@ -151,25 +151,51 @@ static void note_host_thread(struct uni_gdb_stub *s, const char *line)
 	}
 }
 
-/* Which thread runs which vCPU: QEMU's monitor knows. Without a monitor they stay unknown. */
-static int ask_host_threads(struct uni_gdb_stub *s)
+/* Text of QEMU's monitor is in l->output then; empty if it has none. command: in hex. */
+static int ask_monitor(struct uni_gdb_stub *s, const char *command)
 {
-	static const char info_cpus[] = "qRcmd,696e666f2063707573";
 	struct uni_gdb_link *l = &s->link;
 	int rc;
 
 	l->output_size = 0;
-	rc = ask_packet(s, info_cpus);
+	uni_gdb_link_packet(l, "qRcmd,%s", command);
+	rc = uni_gdb_link_ask(l, uni_now_ns() + ANSWER_NS);
+	l->output[l->output_size] = '\0';
+	return rc;
+}
+
+/* Which thread runs which vCPU: QEMU's monitor knows. Without a monitor they stay unknown. */
+static int ask_host_threads(struct uni_gdb_stub *s)
+{
+	static const char info_cpus[] = "696e666f2063707573";
+	int rc = ask_monitor(s, info_cpus);
+
 	if (rc != 0)
 		return rc;
-	l->output[l->output_size] = '\0';
-	for (char *line = l->output, *next; line != NULL; line = next) {
+	for (char *line = s->link.output, *next; line != NULL; line = next) {
 		next = strchr(line, '\n');
 		if (next != NULL)
 			*next++ = '\0';
 		note_host_thread(s, line);
 	}
 	return 0;
+}
+
+/* Who runs the guest's code? Only TCG has translated blocks to count. */
+static int ask_accel(struct uni_gdb_stub *s)
+{
+	static const char info_kvm[] = "696e666f206b766d", info_jit[] = "696e666f206a6974";
+	int rc = ask_monitor(s, info_kvm);
+
+	if (rc == 0 && strstr(s->link.output, "support: enabled") != NULL) {
+		s->accel = "kvm";
+		return 0;
+	}
+	if (rc == 0)
+		rc = ask_monitor(s, info_jit);
+	if (rc == 0 && strstr(s->link.output, "TB count") != NULL)
+		s->accel = "tcg";
+	return rc;
 }
 
 /* Works only if the stub describes its architecture; otherwise the size of `g` decides. */
@@ -235,6 +261,8 @@ static int set_up(
 		rc = list_threads(s);
 	if (rc == 0 && s->qemu)
 		rc = ask_host_threads(s);
+	if (rc == 0 && s->qemu)
+		rc = ask_accel(s);
 	if (rc == 0)
 		rc = know_arch(s, err);
 	if (rc == 0)
@@ -249,6 +277,7 @@ static int open_line(struct uni_gdb_stub *s, const struct uni_arch *arch, bool w
 	int rc;
 
 	s->arch = arch;
+	s->accel = "";
 	s->state = UNI_GDB_HELD;
 	rc = greet_stub(s, err);
 	if (rc == 0)
