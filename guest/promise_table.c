@@ -17,9 +17,47 @@ static struct uni_trace_promise *table_places(void)
 	return (struct uni_trace_promise *)(table + 1);
 }
 
+static uint32_t hash_of(uint64_t id)
+{
+	return (uint32_t)(id * 0x9e3779b97f4a7c15ULL >> 32);
+}
+
 static uint32_t home_of(uint64_t id)
 {
-	return (uint32_t)(id * 0x9e3779b97f4a7c15ULL >> 32) & (table->room - 1);
+	return hash_of(id) & (table->room - 1);
+}
+
+/* Promises that have become others are still waited for by their own ids. A newer one may take the
+ * place of an older one, which is `forgotten` then. Equal ids: an empty place. */
+#define BECAME 256
+static struct {
+	uint64_t id, other;
+} became[BECAME];
+static int forgotten;
+
+/* The one that it has become, through any number of others. */
+static uint64_t find_meant(uint64_t id)
+{
+	for (unsigned n = 0; n < BECAME; n++) {
+		unsigned i = hash_of(id) % BECAME;
+
+		if (became[i].id != id || became[i].other == id)
+			break;
+		id = became[i].other;
+	}
+	return id;
+}
+
+/* other == id: it is made anew. */
+static void keep_meant(uint64_t id, uint64_t other)
+{
+	unsigned i = hash_of(id) % BECAME;
+
+	if (became[i].id != id && other == id)
+		return;
+	forgotten |= became[i].id != id && became[i].id != became[i].other;
+	became[i].id = id;
+	became[i].other = other;
 }
 
 static struct uni_trace_promise *find_place(uint64_t id)
@@ -83,6 +121,9 @@ static void note_wait(uint64_t who, uint64_t on)
 		p->waits_for = on;
 		p->since = uni_machine_time();
 	}
+	/* Which one it is now is not known. */
+	if (forgotten && on != UNI_PROMISE_NOBODY && !find_place(on))
+		table->missed++;
 	of = find_or_add(on);
 	if (of)
 		of->flags |= UNI_TRACE_PROMISE_AWAITED;
@@ -133,6 +174,8 @@ static void note_become(uint64_t which, uint64_t other)
 	struct uni_trace_promise *p = find_place(which),
 				 *to = which == other ? (void *)0 : find_or_add(other);
 
+	if (which != other)
+		keep_meant(which, other);
 	if (!p || !to)
 		return;
 	for (uint32_t i = 0; p->flags & UNI_TRACE_PROMISE_AWAITED && i < table->room; i++) {
@@ -150,6 +193,7 @@ static void note_create(uint64_t by, uint64_t made, uint32_t type)
 {
 	struct uni_trace_promise *p = find_place(made);
 
+	keep_meant(made, made);
 	if (p)
 		remove_place(p);
 	p = find_or_add(made);
@@ -201,6 +245,8 @@ static void change_lock(unsigned kind, uint64_t a, uint64_t lock)
 
 static void change_table(unsigned kind, uint64_t a, uint64_t b, uint32_t c, const char *text)
 {
+	a = find_meant(a);
+	b = kind == UNI_PROMISE_CREATE ? b : find_meant(b);
 	if (c == UNI_PROMISE_LOCK && kind != UNI_PROMISE_CREATE) {
 		change_lock(kind, a, b);
 		return;
@@ -270,6 +316,9 @@ int uni_promise_keep(void *mem, uint64_t size)
 	*table = (struct uni_trace_promises){ .room = room };
 	for (uint32_t i = 0; i < room; i++)
 		table_places()[i].id = UNI_PROMISE_NOBODY;
+	for (uint32_t i = 0; i < BECAME; i++)
+		became[i].id = became[i].other = 0;
+	forgotten = 0;
 	uni_promise_keeper = keep_event;
 	uni_trace_head.promises = (uint64_t)table;
 	uni_machine_release();

@@ -106,7 +106,7 @@ stale() {
 # Here somebody else had paused it, so it stays paused.
 stale_paused() {
 	qmp stop || return 1
-	"$U" record -q -d 600 -o "$T/p.uniscope" "$target" >"$T/out" 2>&1 &
+	"$U" record -q -d 600 -o "$T/line.uniscope" "$target" >"$T/out" 2>&1 &
 	run=$!
 	wait_for 60 switched_on && both_killed && "$U" stacks "$target" | grep lab_entry && as_before false && qmp cont && as_before
 }
@@ -247,8 +247,8 @@ own_stub() {
 passed_on() {
 	python3 "$SRC/tests/e2e/stream_proxy.py" "$T/line" "$T/own" slow 65536 &
 	line=$!
-	wait_for 60 test -S "$T/line" && recorded "gdb:unix=$T/line" -e "$resting" &&
-		grep '^target .*qemu without KVM$' "$T/report"
+	wait_for 60 test -S "$T/line" && "$U" record -q -d 1 -o "$T/line.uniscope" "gdb:unix=$T/line" -e "$resting" &&
+		"$U" report -n 0 "$T/line.uniscope" >"$T/report" && grep '^target .*qemu without KVM$' "$T/report" && as_before
 	status=$?
 	kill $line 2>/dev/null
 	wait $line 2>/dev/null

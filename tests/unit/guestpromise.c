@@ -337,6 +337,54 @@ static void table_of_locks(void **state)
 	free(s);
 }
 
+/* Whoever waits for a promise that has become another one waits for that one. */
+static void table_of_what_became(void **state)
+{
+	static _Alignas(64) uint8_t
+		room[sizeof(struct uni_trace_promises) + 16 * sizeof(struct uni_trace_promise)];
+	const struct uni_trace_promises *t = (const void *)room;
+
+	(void)state;
+	begin(4);
+	uni_trace_head.control.promises = 0;
+	assert_int_equal(uni_promise_keep(room, sizeof(room)), 0);
+	uni_promise_named(UNI_PROMISE_NOBODY, 1, UNI_PROMISE_THREAD, "one");
+	uni_promise_create(1, 400, UNI_PROMISE_TASK);
+	uni_promise_create(1, 401, UNI_PROMISE_TASK);
+	uni_promise_read_later(401, 1);
+	uni_promise_become(400, 401);
+	uni_promise_try_read(1, 400);
+	assert_int_equal(place_of(t, 1)->waits_for, 401);
+	assert_int_equal(place_of(t, 401)->waits_for, 1);
+	assert_null(place_of(t, 400));
+	/* Through others; some of them were not heard of before. */
+	for (unsigned i = 401; i < 440; i++)
+		uni_promise_become(i, i + 1);
+	uni_promise_switch(1);
+	uni_promise_try_read(1, 400);
+	assert_int_equal(place_of(t, 1)->waits_for, 440);
+	/* Back to itself: it does not change. */
+	uni_promise_become(440, 405);
+	assert_non_null(place_of(t, 440));
+	uni_promise_resolve(1, 402);
+	assert_null(place_of(t, 440));
+	/* The same id, made anew. */
+	uni_promise_create(1, 400, UNI_PROMISE_TASK);
+	uni_promise_switch(1);
+	uni_promise_try_read(1, 400);
+	assert_int_equal(place_of(t, 1)->waits_for, 400);
+	assert_int_equal(t->missed, 0);
+	/* There are too many to keep: that is told, if one of them is waited for. */
+	for (unsigned i = 1000; i < 4000; i++) {
+		uni_promise_create(1, i, UNI_PROMISE_TASK);
+		uni_promise_become(i, 400);
+	}
+	assert_int_equal(t->missed, 0);
+	uni_promise_try_read(1, 1000);
+	assert_int_equal(t->missed, 1);
+	free(finish());
+}
+
 static volatile uint64_t nested, steps;
 
 static void trap(int sig, siginfo_t *si, void *uc)
@@ -410,6 +458,7 @@ int main(void)
 		cmocka_unit_test(nothing_while_off),
 		cmocka_unit_test(table_of_what_is_open),
 		cmocka_unit_test(table_of_locks),
+		cmocka_unit_test(table_of_what_became),
 		cmocka_unit_test(interrupted),
 		cmocka_unit_test(nonsense),
 	};
