@@ -156,13 +156,18 @@ static void note_switch(uint64_t who)
 /* The lock waits for its owner, NOBODY for none. */
 static void note_owner(uint64_t lock, uint64_t owner)
 {
-	struct uni_trace_promise *p =
-		owner == UNI_PROMISE_NOBODY ? find_place(lock) : find_or_add(lock);
+	struct uni_trace_promise *p = owner == UNI_PROMISE_NOBODY ? find_place(lock)
+								  : find_or_add(lock),
+				 *has = find_place(owner);
+
+	if (has && owner != UNI_PROMISE_NOBODY)
+		has->flags |= UNI_TRACE_PROMISE_OWNS;
 
 	if (!p)
 		return;
 	p->type = UNI_PROMISE_LOCK;
 	p->waits_for = owner;
+	p->flags &= ~(uint32_t)UNI_TRACE_PROMISE_ORPHAN;
 	p->since = uni_machine_time();
 	/* There may be any number of locks without a name. */
 	if (owner == UNI_PROMISE_NOBODY && !p->name[0] && !(p->flags & UNI_TRACE_PROMISE_AWAITED))
@@ -178,12 +183,15 @@ static void note_become(uint64_t which, uint64_t other)
 		keep_meant(which, other);
 	if (!p || !to)
 		return;
-	for (uint32_t i = 0; p->flags & UNI_TRACE_PROMISE_AWAITED && i < table->room; i++) {
+	for (uint32_t i = 0;
+		p->flags & (UNI_TRACE_PROMISE_AWAITED | UNI_TRACE_PROMISE_OWNS) && i < table->room;
+		i++) {
 		if (table_places()[i].id != UNI_PROMISE_NOBODY &&
 			table_places()[i].waits_for == which)
 			table_places()[i].waits_for = other;
 	}
-	to->flags |= p->flags & (UNI_TRACE_PROMISE_AWAITED | UNI_TRACE_PROMISE_MUST_END);
+	to->flags |= p->flags & (UNI_TRACE_PROMISE_AWAITED | UNI_TRACE_PROMISE_MUST_END |
+					UNI_TRACE_PROMISE_OWNS);
 	for (unsigned i = 0; !to->name[0] && i < sizeof(p->name) && p->name[i]; i++)
 		to->name[i] = p->name[i];
 	remove_place(p);
@@ -218,8 +226,15 @@ static void note_end(uint64_t which)
 {
 	struct uni_trace_promise *p = find_place(which);
 
-	if (p)
-		remove_place(p);
+	if (!p)
+		return;
+	for (uint32_t i = 0; p->flags & UNI_TRACE_PROMISE_OWNS && i < table->room; i++) {
+		struct uni_trace_promise *lock = &table_places()[i];
+
+		if (is_lock(lock) && lock->waits_for == which)
+			lock->flags |= UNI_TRACE_PROMISE_ORPHAN;
+	}
+	remove_place(p);
 }
 
 static void set_flags(struct uni_trace_promise *p, uint32_t set, uint32_t clear)

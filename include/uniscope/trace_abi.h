@@ -359,6 +359,8 @@ struct uni_trace_promise {
 #define UNI_TRACE_PROMISE_MORE	   2  /* it waits for others, too */
 #define UNI_TRACE_PROMISE_AWAITED  4  /* somebody has waited for it */
 #define UNI_TRACE_PROMISE_LONELY   8  /* it was signalled when nobody waited for it */
+#define UNI_TRACE_PROMISE_OWNS	   16 /* it has taken a lock */
+#define UNI_TRACE_PROMISE_ORPHAN   32 /* a lock: its owner has ended, and has not given it back */
 #define UNI_TRACE_PROMISE_UNTOLD   99 /* a type */
 
 /* Behind it lie `room` struct uni_trace_promise. While `busy` is not 0 somebody changes one. */

@@ -304,7 +304,8 @@ static void describe_findings(struct uni_json *j, const struct uni_promise_model
 	static const char *const kinds[] = { [UNI_FINDING_LOST_WAKEUP] = "lost_wakeup",
 		[UNI_FINDING_UNRESOLVED] = "unresolved",
 		[UNI_FINDING_CIRCLE] = "deadlock",
-		[UNI_FINDING_STARVED] = "starved" };
+		[UNI_FINDING_STARVED] = "starved",
+		[UNI_FINDING_ABANDONED] = "never_given_back" };
 
 	uni_json_key(j, key);
 	uni_json_array(j);

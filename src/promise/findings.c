@@ -183,6 +183,56 @@ static int find_circles(const struct uni_promise_model *m, struct uni_findings *
 	return rc;
 }
 
+/* Threads give locks back. A promise that ends may leave its lock to another one. */
+static bool has_ended(const struct uni_promise_model *m, uint32_t owner)
+{
+	const struct uni_promise *p = &m->all.v[owner];
+
+	return (p->fate == UNI_FATE_RESOLVED || p->fate == UNI_FATE_FAILED) &&
+	       (p->type == UNI_PROMISE_TYPE_THREAD || p->type == UNI_PROMISE_TYPE_ASYNC);
+}
+
+/* The one that waits longest for it, if it does so for it alone. */
+static const struct uni_promise_wait *find_waiter(
+	const struct uni_promise_model *m, const struct uni_promise *lock)
+{
+	const struct uni_promise_wait *first = NULL;
+
+	for (uint32_t i = lock->waiters; i != UNI_PROMISE_NONE; i = m->waits.v[i].next_on) {
+		const struct uni_promise_wait *w = &m->waits.v[i];
+
+		if (w->end == UNI_PROMISE_OPEN && w->ready == UNI_PROMISE_OPEN &&
+			m->all.v[w->waiter].nr_open == 1)
+			first = w;
+	}
+	return first;
+}
+
+/* Nobody gives them back any more. */
+static int find_abandoned(const struct uni_promise_model *m, struct uni_findings *f)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < m->all.nr; i++) {
+		uint32_t owner = m->all.v[i].type == UNI_PROMISE_TYPE_LOCK ? uni_promise_owner(m, i)
+									   : UNI_PROMISE_NONE;
+		const struct uni_promise_wait *w;
+
+		if (owner == UNI_PROMISE_NONE || !has_ended(m, owner) ||
+			m->all.v[i].fate != UNI_FATE_OPEN)
+			continue;
+		w = find_waiter(m, &m->all.v[i]);
+		if (w != NULL)
+			rc = report_finding(f, (struct uni_finding){ .kind = UNI_FINDING_ABANDONED,
+						       .time = w->begin,
+						       .ns = m->end - w->begin,
+						       .who = w->waiter,
+						       .other = i,
+						       .by = owner });
+	}
+	return rc;
+}
+
 void uni_findings_deinit(struct uni_findings *f)
 {
 	uni_vec_free(&f->all);
@@ -198,6 +248,8 @@ int uni_promise_findings(
 		rc = find_unresolved(m, ret);
 	if (rc == 0)
 		rc = find_circles(m, ret);
+	if (rc == 0)
+		rc = find_abandoned(m, ret);
 	return rc == 0 ? uni_promise_starved(m, busy_ns, ret) : rc;
 }
 

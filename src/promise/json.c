@@ -174,7 +174,8 @@ static void json_pauses(struct uni_json *j, const struct uni_promise_model *m)
 static void json_finding(
 	struct uni_json *j, const struct uni_promise_model *m, const struct uni_finding *x)
 {
-	static const char *const kinds[] = { "lost_wakeup", "unresolved", "deadlock", "starved" };
+	static const char *const kinds[] = { "lost_wakeup", "unresolved", "deadlock", "starved",
+		"never_given_back" };
 
 	uni_json_object(j);
 	uni_json_kv(str, j, "kind", kinds[x->kind]);

@@ -279,6 +279,11 @@ static int open_now(struct uni_promise_builder *b, const struct uni_promise_even
 	b->m.all.v[i].told = true;
 	b->m.all.v[i].creator = by;
 	b->m.all.v[i].type = e->type;
+	if (e->type == UNI_PROMISE_TYPE_GONE && b->m.all.v[i].fate == UNI_FATE_OPEN) {
+		b->m.all.v[i].type = UNI_PROMISE_TYPE_THREAD;
+		b->m.all.v[i].fate = UNI_FATE_RESOLVED;
+		b->m.all.v[i].end = b->now;
+	}
 	return 0;
 }
 

@@ -62,6 +62,7 @@ enum uni_finding_kind {
 	UNI_FINDING_UNRESOLVED,	 /* who should resolve and never did */
 	UNI_FINDING_CIRCLE,	 /* who waits for itself, through other */
 	UNI_FINDING_STARVED,	 /* who was ready, and other had the CPU */
+	UNI_FINDING_ABANDONED,	 /* who waits for other, a lock that `by` had when it ended */
 };
 
 struct uni_finding {

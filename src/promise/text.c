@@ -68,7 +68,7 @@ static void tell_over(struct uni_sink *out, const struct uni_promise_model *m,
 {
 	char a[24];
 
-	uni_sink_printf(out, "%s  %s was %s", format_time(m, s->time, a), who,
+	uni_sink_printf(out, "%-10s  %s was %s", format_since(m, s->who, s->time, a), who,
 		s->kind == UNI_STEP_FAILED ? "failed" : "resolved");
 	if (s->by != UNI_PROMISE_NONE)
 		uni_sink_printf(out, " by %s", by);
@@ -264,6 +264,13 @@ static void tell_finding(
 		return;
 	case UNI_FINDING_CIRCLE:
 		tell_circle(out, m, f->who);
+		tell_steps(out, m, f->who, "    ");
+		return;
+	case UNI_FINDING_ABANDONED:
+		uni_sink_printf(out, "never given back: %s waits for %s, ", who,
+			uni_promise_name(m, f->other, n2, sizeof(n2)));
+		uni_sink_printf(out, "which %s had when it ended\n",
+			uni_promise_name(m, f->by, n2, sizeof(n2)));
 		tell_steps(out, m, f->who, "    ");
 		return;
 	default:

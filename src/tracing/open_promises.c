@@ -12,6 +12,7 @@
 #define PART	   4096 /* words that are given to the stream at a time */
 #define NAME_BYTES 64	/* of what a thread waits for, with the NUL */
 #define NO_TYPE	   99	/* no kind of promise: docs/formats/promises.md */
+#define GONE	   98	/* it has ended before */
 
 struct uni_topen {
 	struct uni_ring_source source;
@@ -131,9 +132,12 @@ static void put_one(struct part *p, const struct uni_trace_promise *one)
 {
 	const uint64_t made[3] = { one->creator, one->id, one->type }, end[2] = { one->id, 0 };
 	const uint64_t lonely[3] = { UNI_PROMISE_NOBODY, one->id, 0 };
+	const uint64_t owner[3] = { UNI_PROMISE_NOBODY, one->waits_for, GONE };
 
 	put_promise(p, UNI_PROMISE_OPEN_NOW, made, 3);
 	put_name(p, one);
+	if (one->type == UNI_PROMISE_LOCK && (one->flags & UNI_TRACE_PROMISE_ORPHAN) != 0)
+		put_promise(p, UNI_PROMISE_OPEN_NOW, owner, 3);
 	if ((one->flags & UNI_TRACE_PROMISE_MUST_END) != 0)
 		put_promise(p, UNI_PROMISE_SHOULD_RESOLVE, end, 2);
 	if ((one->flags & UNI_TRACE_PROMISE_LONELY) != 0)

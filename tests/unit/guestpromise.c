@@ -330,6 +330,19 @@ static void table_of_locks(void **state)
 	}
 	assert_int_equal(t->used, 3);
 	assert_int_equal(t->missed, 0);
+	/* Its owner ends, and another one takes it all the same. */
+	assert_int_equal(place_of(t, 10)->flags & UNI_TRACE_PROMISE_ORPHAN, 0);
+	uni_promise_resolve(2, 2);
+	assert_int_not_equal(place_of(t, 10)->flags & UNI_TRACE_PROMISE_ORPHAN, 0);
+	assert_int_equal(place_of(t, 10)->waits_for, 2);
+	uni_promise_lock_taken(1, 10);
+	assert_int_equal(place_of(t, 10)->flags & UNI_TRACE_PROMISE_ORPHAN, 0);
+	/* The owner becomes another one, and is still the owner. */
+	uni_promise_create(1, 3, UNI_PROMISE_THREAD);
+	uni_promise_become(1, 3);
+	assert_int_equal(place_of(t, 10)->waits_for, 3);
+	uni_promise_resolve(3, 1);
+	assert_int_not_equal(place_of(t, 10)->flags & UNI_TRACE_PROMISE_ORPHAN, 0);
 	uni_promise_resolve(2, 10);
 	assert_null(place_of(t, 10));
 	s = finish();

@@ -136,6 +136,61 @@ static void own_lock(void **state)
 	uni_findings_deinit(&f);
 }
 
+/* Its owner has ended: nobody gives it back. Without a waiter that is no error, nor if a promise
+ * that is no thread ended: another one may go on with the lock. */
+static void owner_has_ended(void **state)
+{
+	const struct uni_promise_model *m;
+	struct uni_findings f = { 0 };
+	char *text;
+
+	(void)state;
+	threads();
+	create(NOBODY, 4, 0, "promise");
+	create(NOBODY, 12, UNI_PROMISE_TYPE_LOCK, "handed on");
+	take_lock(1, 10);
+	take_lock(1, 11);
+	ev(UNI_PE_RESOLVE, 1, 1);
+	run_thread(4);
+	take_lock(4, 12);
+	ev(UNI_PE_RESOLVE, 4, 4);
+	wait_for(2, 10);
+	wait_for(3, 12);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
+	assert_int_equal(f.all.nr, 1);
+	assert_int_equal(f.all.v[0].kind, UNI_FINDING_ABANDONED);
+	text = said(m, &f, 0);
+	expect_text(text, "never given back: beta waits for disk, which alpha had when it ended\n");
+	free(text);
+	uni_findings_deinit(&f);
+}
+
+/* The same before the recording begins: the guest's table says so. */
+static void owner_had_ended(void **state)
+{
+	const struct uni_promise_model *m;
+	struct uni_findings f = { 0 };
+	char *text;
+
+	(void)state;
+	threads();
+	put((struct uni_promise_event){ .kind = UNI_PE_OPEN_NOW,
+		.thread = NOBODY,
+		.other = 9,
+		.type = UNI_PROMISE_TYPE_GONE });
+	ev(UNI_PE_READ_LATER, 10, 9);
+	ev(UNI_PE_READ_LATER, 2, 10);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
+	assert_int_equal(f.all.nr, 1);
+	text = said(m, &f, 0);
+	expect_text(
+		text, "never given back: beta waits for disk, which thread 9 had when it ended\n");
+	free(text);
+	uni_findings_deinit(&f);
+}
+
 /* Two that serve and hold nothing are none. */
 static void no_deadlock(void **state)
 {
@@ -312,6 +367,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_lock, begin, end),
 		cmocka_unit_test_setup_teardown(two_locks, begin, end),
 		cmocka_unit_test_setup_teardown(own_lock, begin, end),
+		cmocka_unit_test_setup_teardown(owner_has_ended, begin, end),
+		cmocka_unit_test_setup_teardown(owner_had_ended, begin, end),
 		cmocka_unit_test_setup_teardown(no_deadlock, begin, end),
 		cmocka_unit_test_setup_teardown(from_before, begin, end),
 		cmocka_unit_test_setup_teardown(books, begin, end),

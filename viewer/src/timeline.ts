@@ -13,7 +13,7 @@ import { moment, time } from './text';
 import { Tip } from './tip';
 import { tracks } from './tracks';
 
-const words: Record<string, string> = { lost_wakeup: 'Lost wake-up', unresolved: 'Never resolved', deadlock: 'Deadlock', starved: 'Starved' };
+const words: Record<string, string> = { lost_wakeup: 'Lost wake-up', unresolved: 'Never resolved', deadlock: 'Deadlock', starved: 'Starved', never_given_back: 'Never given back' };
 const inDoubt: Record<string, string> = { lost_wakeup: 'missed a wake-up, or has nothing to do', starved: 'starved by a thread, or the host took the CPU meanwhile' };
 const DOUBTS = 5; // of a kind that are told
 
@@ -200,6 +200,7 @@ export class Timeline implements View {
                 h('b', { text: words[f.kind] ?? f.kind }), h('span', { class: 'name', text: who >= 0 ? p.name(who) : '' }),
                 h('span', { class: 'dim', text: f.kind === 'lost_wakeup' ? `waits for ${p.name(other)}${by >= 0 ? ', which ' + p.name(by) + ' had signalled before' : ''}; ${time(f.ns)} until the end`
                     : f.kind === 'unresolved' ? `should have been; open for ${time(f.ns)}`
+                    : f.kind === 'never_given_back' ? `waits for ${p.name(other)}, which ${p.name(by)} had when it ended; ${time(f.ns)} until the end`
                     : f.kind === 'deadlock' ? who === other ? 'waits for itself' : `waits for ${p.name(other)}, and that for it` : `was ready for ${time(f.ns)}, while ${p.name(other)} ran` }));
         };
 
