@@ -148,7 +148,13 @@ static void note_only(const struct uni_trace_open *t, const char *path)
 {
 	const char *only =
 		t->rec != NULL ? uni_recording_guest(t->rec, t->guest).meta->trace.only : "";
+	const char *mode =
+		t->rec != NULL ? uni_recording_guest(t->rec, t->guest).meta->trace.mode : "";
 
+	if (strcmp(mode, "lite") == 0)
+		uni_note("%s: mode lite: calls that made no call have no time of their own. It "
+			 "counts for their callers",
+			path);
 	if (only[0] != '\0')
 		uni_note("%s: the guest recorded only such calls: %s", path, only);
 }

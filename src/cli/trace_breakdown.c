@@ -125,6 +125,12 @@ static void put_text(
 		for (size_t i = 0; i < nr && (o.functions == 0 || i < o.functions); i++) {
 			const struct uni_breakdown_cell *c = &b->cell.v[at + i];
 
+			/* One that began before the window has a time, and no call. */
+			if (c->calls != 0 && !uni_calls_have_time(c->calls, c->timed)) {
+				uni_sink_printf(out, "%10s %5s   %12" PRIu64 "  %s\n", "-", "-",
+					c->calls, func_name(t, c->func));
+				continue;
+			}
 			uni_trace_span(span, c->self);
 			uni_sink_printf(out, "%s %5.1f %% %12" PRIu64 "  %s\n", span,
 				sum != 0 ? 100.0 * (double)c->self / (double)sum : 0, c->calls,
@@ -166,6 +172,7 @@ static void put_json(
 			uni_json_kv(str, &j, "function", func_name(t, b->cell.v[i].func));
 			uni_json_kv(u64, &j, "self_ns", b->cell.v[i].self);
 			uni_json_kv(u64, &j, "calls", b->cell.v[i].calls);
+			uni_json_kv(u64, &j, "timed", b->cell.v[i].timed);
 			uni_json_object_end(&j);
 		}
 		uni_json_array_end(&j);

@@ -85,19 +85,21 @@ static void spend_time(struct breakdown *s, struct uni_walk_cpu *c, uint32_t fun
 		s->left_out += uni_walk_took(&s->walk, from, time);
 }
 
-static void begin_cell(struct breakdown *s, struct uni_walk_cpu *c, uint32_t func)
+static void begin_cell(struct breakdown *s, struct uni_walk_cpu *c, uint32_t func, bool timed)
 {
 	struct uni_breakdown_cell *cell = c->muted ? NULL : cell_of(s, group_of(s, c), func);
 
-	if (cell != NULL)
-		cell->calls++;
+	if (cell == NULL)
+		return;
+	cell->calls++;
+	cell->timed += timed;
 }
 
 static inline void breakdown_enter(
 	struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f)
 {
 	spend_time((struct breakdown *)w, c, f[-1].func, f->begin);
-	begin_cell((struct breakdown *)w, c, f->func);
+	begin_cell((struct breakdown *)w, c, f->func, true);
 }
 
 static inline void breakdown_leave(struct uni_walk *w, struct uni_walk_cpu *c,
@@ -113,7 +115,7 @@ static inline void breakdown_leaf(struct uni_walk *w, struct uni_walk_cpu *c,
 {
 	(void)type;
 	spend_time((struct breakdown *)w, c, top->func, time);
-	begin_cell((struct breakdown *)w, c, func);
+	begin_cell((struct breakdown *)w, c, func, false);
 }
 
 static void breakdown_other(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
@@ -198,7 +200,7 @@ static int breakdown_walk(struct breakdown *s)
 		rc = uni_walk_all(w, w->from - 1);
 		spend_until(s, w->from);
 		for (size_t i = 0; i < s->cell.nr; i++)
-			s->cell.v[i].self = s->cell.v[i].calls = 0;
+			s->cell.v[i].self = s->cell.v[i].calls = s->cell.v[i].timed = 0;
 		s->left_out = 0;
 		w->stats = (struct uni_calls_stats){ 0 };
 	}

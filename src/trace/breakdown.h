@@ -16,6 +16,7 @@ struct uni_breakdown_cell {
 	uint32_t func;	/* UNI_FUNC_NONE: in no traced function, as far as is known */
 	uint64_t self;	/* ns on the CPU */
 	uint64_t calls; /* begun there */
+	uint64_t timed; /* of these: their time is in `self`, and not in their callers' */
 };
 
 struct uni_breakdown {

@@ -113,12 +113,13 @@ void uni_trace_report_print(const struct uni_trace_report *r, struct uni_funcs *
 		"SELF", "AVG", "MIN", "P50", "P99", "MAX", "FUNCTION");
 	for (size_t i = 0; i < nr; i++) {
 		const struct uni_func_stats *f = &r->func.v[i];
-		bool ended = f->timed > f->cut;
+		bool known = uni_calls_have_time(f->calls, f->timed);
+		bool ended = known && f->timed > f->cut;
 
 		uni_sink_printf(out, "%12" PRIu64, f->calls);
-		put_span(out, f->total, f->timed != 0);
-		put_span(out, f->self, f->timed != 0);
-		put_span(out, uni_func_avg(f), f->timed != 0);
+		put_span(out, f->total, known);
+		put_span(out, f->self, known);
+		put_span(out, uni_func_avg(f), known);
 		put_span(out, f->min, ended);
 		put_span(out, f->p50, ended && f->p50 + f->p99 != 0);
 		put_span(out, f->p99, ended && f->p50 + f->p99 != 0);
@@ -232,13 +233,15 @@ void uni_trace_diff_print(const struct uni_trace_diff *d, uint64_t max_rows, str
 		"FUNCTION");
 	for (size_t i = 0; i < nr; i++) {
 		const struct uni_func_diff *f = &d->func.v[i];
+		bool a_known = uni_calls_have_time(f->a.calls, f->a.timed);
+		bool b_known = uni_calls_have_time(f->b.calls, f->b.timed);
 
 		uni_sink_printf(out, "%12" PRIu64 " %12" PRIu64 " ", f->a.calls, f->b.calls);
-		put_span(out, f->a.self, f->a.timed != 0);
-		put_span(out, f->b.self, f->b.timed != 0);
+		put_span(out, f->a.self, a_known);
+		put_span(out, f->b.self, b_known);
 		put_change(out, f->a.self, f->b.self);
-		put_span(out, uni_func_avg(&f->a), f->a.timed != 0);
-		put_span(out, uni_func_avg(&f->b), f->b.timed != 0);
+		put_span(out, uni_func_avg(&f->a), a_known);
+		put_span(out, uni_func_avg(&f->b), b_known);
 		uni_sink_printf(out, "  %s\n", f->name);
 	}
 	if (nr < d->func.nr)

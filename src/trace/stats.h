@@ -61,6 +61,13 @@ static inline uint64_t uni_func_avg(const struct uni_func_stats *f)
 	return f->timed != 0 ? f->sum / f->timed : 0;
 }
 
+/* Are the times of the timed calls those of the function? Calls that made no call have no end in
+ * mode lite, and none has one in mode function. */
+static inline bool uni_calls_have_time(uint64_t calls, uint64_t timed)
+{
+	return timed != 0 && calls - timed <= calls / 10;
+}
+
 #define UNI_SPAN_MAX 32
 /* "12.345 us": a time for people, 10 columns. */
 void uni_trace_span(char ret[UNI_SPAN_MAX], uint64_t ns);
