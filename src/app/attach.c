@@ -241,6 +241,32 @@ static bool is_elsewhere(const struct uni_guest *g, const struct uni_attach_args
 	       (args->over == NULL || !args->over(args->ended_ctx));
 }
 
+/* An image that cannot be relocated runs where it is linked. Linux has its own relocations, and an
+ * image without symbols may be Linux. */
+static bool may_move(const struct uni_image *img)
+{
+	uint64_t addr, size;
+
+	return uni_image_dynamic(img, &addr, &size) || uni_image_nr_symbols(img) == 0 ||
+	       uni_image_find(img, "linux_banner", &addr, &size) == 0;
+}
+
+/* All of the guest's memory is read for it. If each read stops the guest, only images that may be
+ * elsewhere are worth that, and the user is told. */
+static bool is_searched(struct uni_guest *g, const struct uni_err *err)
+{
+	const struct uni_target_ops *ops = uni_target_backend(g->spec.scheme);
+
+	if (ops == NULL || !ops->reads_cost_time)
+		return true;
+	if (!may_move(g->image))
+		return false;
+	if (!g->searched)
+		uni_note("looking for the image in all of the guest's memory: %s", err->msg);
+	g->searched = true;
+	return true;
+}
+
 /* The image is neither at its linked address nor elsewhere: what is known of it? */
 static int say_elsewhere(const struct uni_guest *g, int rc, struct uni_err *err)
 {
@@ -278,7 +304,7 @@ static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, 
 	}
 	moved = (struct uni_err){ 0 };
 	g->other_ids = 0;
-	if (!is_elsewhere(g, args, rc))
+	if (!is_elsewhere(g, args, rc) || !is_searched(g, err))
 		return rc;
 	if (attach_at(g, args, true, &moved) != 0) {
 		g->bias = 0;

@@ -67,6 +67,7 @@ struct uni_guest {
 	uint64_t bias;
 	bool accept_image; /* of another build, too */
 	bool awaited;	   /* it did not run at first (await_run) */
+	bool searched;	   /* the user was told that all of its memory is read for the image */
 	bool saved;	   /* all that is read of it is saved: little is compared */
 	char checked[256]; /* how its image was compared with its memory; "" it was not */
 	/* why it runs another build, so that names are not used; "" it does not */
