@@ -82,6 +82,27 @@ static bool add_entries(struct uni_skid *to, const struct uni_skid *from, uint64
 	return true;
 }
 
+static int compare_places(const void *a, const void *b)
+{
+	const uint64_t *p = a, *q = b;
+
+	return *p < *q ? -1 : *p > *q;
+}
+
+static bool add_shared(struct uni_skid *to, const struct uni_skid *from, uint64_t by)
+{
+	uint64_t *v = grow_array(to->shared, to->nr_shared, from->nr_shared, sizeof(*v));
+
+	if (v == NULL)
+		return false;
+	to->shared = v;
+	for (size_t i = 0; i < from->nr_shared; i++)
+		v[to->nr_shared++] = from->shared[i] + by;
+	qsort(v, to->nr_shared, sizeof(*v), compare_places);
+	to->has_tail_pointers |= from->has_tail_pointers;
+	return true;
+}
+
 /* Code that lies together is one member. */
 static void join_codes(struct uni_guest *g)
 {
@@ -134,7 +155,7 @@ int uni_guest_add_skid(
 	/* All are in one table, as if they were linked at their places. */
 	if (skid.nr_entries != 0)
 		ok = add_calls(&g->skid, &skid, bias) && add_entries(&g->skid, &skid, bias) &&
-		     add_codes(g, img, bias);
+		     add_shared(&g->skid, &skid, bias) && add_codes(g, img, bias);
 	uni_skid_deinit(&skid);
 	g->unwinder.skid_code = g->skid_code.v;
 	g->unwinder.nr_skid_code = g->skid_code.nr;

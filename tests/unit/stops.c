@@ -18,17 +18,22 @@
 #define MAIN   TEXT
 #define PLAIN  (TEXT + 0x20)
 #define TAIL   (TEXT + 0x30)
-#define BEHIND (TEXT + 5) /* the call of plain */
-#define NONAME (TEXT + 0x40)
+#define BEHIND (TEXT + 5)    /* the call of plain */
+#define INTO   (TEXT + 0x44) /* the last function, by the one before */
+#define NONAME (TEXT + 0x4c)
 
-/* main: call plain; call tail; nop; jmp .; plain: nop; ret; tail: jmp plain */
+/* main: call plain; call tail; nop; jmp .; plain: nop; ret; tail: jmp plain; jumps: jmp 1f; last:
+ * nop; nop; 1: nop; ret */
 static const uint8_t code[0x50] = { 0xe8, 0x1b, 0, 0, 0, 0xe8, 0x26, 0, 0, 0, 0x90, 0xeb,
-	0xfe, [0x20] = 0x90, 0xc3, [0x30] = 0xe9, 0xeb, 0xff, 0xff, 0xff };
+	0xfe, [0x20] = 0x90, 0xc3, [0x30] = 0xe9, 0xeb, 0xff, 0xff, 0xff, [0x40] = 0xeb, 2, 0x90,
+	0x90, 0x90, 0xc3 };
 
 static const struct spec_sym syms[] = {
 	{ "main", MAIN, 0x0d, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
 	{ "plain", PLAIN, 2, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
 	{ "tail", TAIL, 5, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
+	{ "jumps", TEXT + 0x40, 2, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
+	{ "last", TEXT + 0x42, 4, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
 };
 
 static struct uni_image *make_image(size_t nr_syms)
@@ -128,7 +133,7 @@ static void each_image_has_its_calls(void **state)
 	static struct uni_guest g;
 	static const uint64_t bias[] = { HERE, THERE };
 
-	open_guest(&g, "tcg", make_image(3), make_image(3));
+	open_guest(&g, "tcg", make_image(5), make_image(5));
 	for (size_t i = 0; i < 2; i++) {
 		uint64_t b = bias[i];
 		struct uni_chain c = stop_at(&g, BEHIND + b, 0x1234, BEHIND + b);
@@ -141,6 +146,7 @@ static void each_image_has_its_calls(void **state)
 		c = stop_at(&g, PLAIN + b, MAIN + 10 + b, 0); /* tail went on there */
 		assert_int_equal(c.pc[0], TAIL + b);
 		assert_false(is_unsure(stop_at(&g, MAIN + 11 + b, 0x1234, 0)));
+		assert_true(is_unsure(stop_at(&g, INTO + b, 0x1234, 0)));
 		/* No function has that byte. */
 		assert_true(is_unsure(stop_at(&g, NONAME + b, 0x1234, 0)));
 	}
@@ -153,7 +159,7 @@ static void first_byte_without_a_caller(void **state)
 {
 	static struct uni_guest g;
 
-	open_guest(&g, "tcg", make_image(3), NULL);
+	open_guest(&g, "tcg", make_image(5), NULL);
 	assert_true(is_unsure(stop_at(&g, PLAIN + HERE, 0, 0)));
 	assert_true(is_unsure(stop_at(&g, PLAIN + HERE, 0x1234, 0)));
 	assert_false(is_unsure(stop_at(&g, PLAIN + 1 + HERE, 0, 0)));
@@ -165,7 +171,7 @@ static void stripped_image(void **state)
 {
 	static struct uni_guest g;
 
-	open_guest(&g, "tcg", make_image(0), make_image(3));
+	open_guest(&g, "tcg", make_image(0), make_image(5));
 	assert_true(is_unsure(stop_at(&g, PLAIN + HERE, MAIN + 10 + HERE, 0)));
 	assert_true(is_unsure(stop_at(&g, MAIN + 11 + HERE, 0x1234, 0)));
 	assert_false(is_unsure(stop_at(&g, MAIN + 11 + THERE, 0x1234, 0)));
@@ -177,9 +183,9 @@ static void loaded_later(void **state)
 {
 	static struct uni_guest g;
 	struct uni_err err = { 0 };
-	struct uni_image *img = make_image(3);
+	struct uni_image *img = make_image(5);
 
-	open_guest(&g, "tcg", make_image(3), NULL);
+	open_guest(&g, "tcg", make_image(5), NULL);
 	assert_true(is_unsure(stop_at(&g, MAIN + 11 + THERE, 0x1234, 0)));
 	assert_int_equal(uni_guest_add_skid(&g, img, THERE, &err), 0);
 	assert_false(is_unsure(stop_at(&g, MAIN + 11 + THERE, 0x1234, 0)));
@@ -193,11 +199,11 @@ static void other_accelerators(void **state)
 {
 	static struct uni_guest g;
 
-	open_guest(&g, "kvm", make_image(3), NULL);
+	open_guest(&g, "kvm", make_image(5), NULL);
 	assert_false(is_unsure(stop_at(&g, PLAIN + HERE, MAIN + 10 + HERE, 0)));
 	assert_int_equal(stop_at(&g, BEHIND + HERE, 0x1234, BEHIND + HERE).nr, 2);
 	close_guest(&g);
-	open_guest(&g, "", make_image(3), NULL);
+	open_guest(&g, "", make_image(5), NULL);
 	assert_true(is_unsure(stop_at(&g, MAIN + 11 + HERE, 0x1234, 0)));
 	assert_int_equal(stop_at(&g, BEHIND + HERE, 0x1234, BEHIND + HERE).nr, 2);
 	close_guest(&g);
