@@ -326,7 +326,8 @@ static void threads_of_the_host(void **state)
 	}
 }
 
-/* Its monitor says who runs the guest; another accelerator, or a stub without one, stays unknown. */
+/* Its monitor says who runs the guest; another accelerator, or a stub without one, stays unknown.
+ */
 static void who_runs_the_guest(void **state)
 {
 	static const char *const accel[] = { "kvm", "tcg", "", "" };

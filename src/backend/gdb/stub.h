@@ -31,7 +31,7 @@ struct uni_gdb_stub {
 	const struct uni_arch *arch;
 	enum uni_gdb_state state;
 	const char *accel; /* "kvm", "tcg", or "" if its monitor does not say; of QEMU alone */
-	bool qemu; /* knows QEMU's own queries: packets may be sent together */
+	bool qemu;	   /* knows QEMU's own queries: packets may be sent together */
 	/*
 	 * It never replied. The detach packet stays in the socket, for a stub that accepts the
 	 * connection after we have gone. Such a stub would otherwise stop the guest for nobody.
