@@ -247,8 +247,9 @@ own_stub() {
 passed_on() {
 	python3 "$SRC/tests/e2e/stream_proxy.py" "$T/line" "$T/own" slow 65536 &
 	line=$!
-	wait_for 60 test -S "$T/line" && "$U" record -q -d 1 -o "$T/line.uniscope" "gdb:unix=$T/line" -e "$resting" &&
-		"$U" report -n 0 "$T/line.uniscope" >"$T/report" && grep '^target .*qemu without KVM$' "$T/report" && as_before
+	wait_for 60 test -S "$T/line" &&
+		"$U" record -q -d 1 --overwrite -o "$T/line.uniscope" "gdb:unix=$T/line" -e "$resting" &&
+		"$U" report -n 0 "$T/line.uniscope" | head -1 | tee "$T/report" | grep '^target .*qemu without KVM$' && wait_for 60 as_before
 	status=$?
 	kill $line 2>/dev/null
 	wait $line 2>/dev/null
