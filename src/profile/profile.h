@@ -102,7 +102,9 @@ const struct uni_frame *uni_profile_get_frame(const struct uni_profile *p, uint3
  */
 #define UNI_UNSURE_PERCENT 10.0 /* fewer bend no share by much */
 #define UNI_UNSURE_MARK	   " ~"
-#define UNI_UNSURE_MEANS   "over 10 % of its own samples may be of its caller, its callee, or code that leads into it"
+#define UNI_UNSURE_MEANS                                                                          \
+	"over 10 % of its own samples may be of its caller, its callee, or code that leads into " \
+	"it"
 bool uni_frame_is_unsure(const struct uni_frame *f);
 /* UNI_UNSURE_MARK or ""; of UNI_NODE_NONE, too. */
 const char *uni_profile_mark(const struct uni_profile *p, uint32_t frame);

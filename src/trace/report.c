@@ -239,7 +239,10 @@ void uni_trace_diff_print(const struct uni_trace_diff *d, uint64_t max_rows, str
 		uni_sink_printf(out, "%12" PRIu64 " %12" PRIu64 " ", f->a.calls, f->b.calls);
 		put_span(out, f->a.self, a_known);
 		put_span(out, f->b.self, b_known);
-		put_change(out, f->a.self, f->b.self);
+		if ((a_known || f->a.calls == 0) && (b_known || f->b.calls == 0))
+			put_change(out, f->a.self, f->b.self);
+		else
+			uni_sink_printf(out, "  %-10s", "-");
 		put_span(out, uni_func_avg(&f->a), a_known);
 		put_span(out, uni_func_avg(&f->b), b_known);
 		uni_sink_printf(out, "  %s\n", f->name);
