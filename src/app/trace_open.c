@@ -182,6 +182,11 @@ void uni_trace_note(
 			 "between them (uni_trace_switch()): calls of one may be shown "
 			 "below another's",
 			path);
+	else if (uni_calls_may_be_woven(st))
+		uni_note("%s: calls returned on several stacks, and the guest records no switch "
+			 "of threads (uni_trace_switch()): they are of interrupts' handlers, or "
+			 "calls of one thread are shown below another's",
+			path);
 	if (after_freeze(t) != 0)
 		uni_note("%s: %" PRIu64
 			 " events came after the rings were frozen, and are not in it",

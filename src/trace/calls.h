@@ -118,6 +118,7 @@ struct uni_calls_stats {
 	uint64_t cut;	   /* calls not seen to return */
 	uint64_t too_deep; /* calls below UNI_CALLS_DEPTH_MAX: not reported */
 	uint64_t woven;	   /* returns on another stack than their call: threads are mixed */
+	uint64_t mixed; /* calls whose own calls returned on two stacks: of threads, or handlers */
 	uint64_t switches; /* of threads, that were reported */
 	uint64_t epochs;   /* times that a CPU's counter went back: time then stands still */
 	uint64_t begin_ns, end_ns; /* of the trace; complete at its end */
@@ -132,6 +133,12 @@ static inline bool uni_calls_are_woven(
 	return st->switches == 0 && st->events != 0 &&
 	       (st->woven >= UNI_CALLS_WOVEN ||
 		       (in->nr_threads > in->info.nr_cpus && st->returns + st->cut != 0));
+}
+
+/* The same, or handlers of interrupts have a stack of their own? */
+static inline bool uni_calls_may_be_woven(const struct uni_calls_stats *st)
+{
+	return st->switches == 0 && st->mixed >= UNI_CALLS_WOVEN;
 }
 
 struct uni_calls; /* opaque */

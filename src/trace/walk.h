@@ -225,7 +225,10 @@ static inline bool uni_walk_is_far(uint32_t below, uint32_t sp)
 static inline void uni_walk_returned(
 	struct uni_walk *w, struct uni_walk_frame *f, uint32_t func, uint32_t sp)
 {
-	f->mixed |= uni_walk_is_far(f->returned, sp) && uni_walk_is_far(sp, f->returned);
+	if (!f->mixed && uni_walk_is_far(f->returned, sp) && uni_walk_is_far(sp, f->returned)) {
+		f->mixed = true;
+		w->stats.mixed += f->bound != UINT32_MAX;
+	}
 	if (f->returned == sp) {
 		if (f->by == func)
 			return;

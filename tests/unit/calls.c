@@ -427,8 +427,33 @@ static void woven(void **state)
 		}
 		free(tell(make_input(&m), NULL, &st));
 		assert_int_equal(uni_calls_are_woven(&st, &m.in), how == 0);
+		assert_int_equal(uni_calls_may_be_woven(&st), how == 2);
 		make_deinit(&m);
 	}
+}
+
+/* Two threads that take turns within calls of theirs, each time: each return ends the other's call.
+ * It looks as if A called C by a handler with a stack of its own. */
+static void woven_each_time(void **state)
+{
+	uint64_t now = 100;
+	struct uni_calls_stats st;
+	struct make m;
+
+	(void)state;
+	make_init(&m, 1, 1000000000);
+	for (unsigned i = 0; i < 20; i++) {
+		make_enter(&m, 0, now += 10, A);
+		make_enter(&m, 0, now += 10, B);
+		make_exit(&m, 0, now += 10, 0x208000); /* C of before, or B */
+		make_enter(&m, 0, now += 10, C);
+		make_exit(&m, 0, now += 10, 0x107f00); /* B */
+		make_exit(&m, 0, now += 10, 0x108000);
+	}
+	free(tell(make_input(&m), NULL, &st));
+	assert_false(uni_calls_are_woven(&st, &m.in));
+	assert_true(uni_calls_may_be_woven(&st));
+	make_deinit(&m);
 }
 
 /* A CPU that was idle notices late that another one froze the rings, and tells the time then. The
@@ -549,6 +574,7 @@ int main(void)
 		cmocka_unit_test(live),
 		cmocka_unit_test(ends_with_a_call),
 		cmocka_unit_test(woven),
+		cmocka_unit_test(woven_each_time),
 		cmocka_unit_test(statistics),
 	};
 
