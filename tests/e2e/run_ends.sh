@@ -195,9 +195,9 @@ refuses() { # STATUS WORDS OPTION...
 	refused $? "$T/out" "$wanted" "$words" && [ "$(wc -l <"$T/out")" -eq 1 ] && [ ! -e no.uniscope ]
 }
 
-sampled_32() {
+sampled_32() { # spin jumps to its own first byte, where its caller may have been before
 	timeout 120 "$U" run -q -F 199 -d 0.6 --accel tcg -o m.uniscope ends-32.elf >"$T/out" 2>&1 || { cat "$T/out"; return 1; }
-	"$U" report m.uniscope | tee "$T/report" | grep -Eq ' (9[0-9]|100)\.[0-9]+%  spin$' || { cat "$T/report"; return 1; }
+	"$U" report m.uniscope | tee "$T/report" | grep -Eq ' (9[0-9]|100)\.[0-9]+%  spin ~$' || { cat "$T/report"; return 1; }
 	rm -r m.uniscope
 }
 
