@@ -183,8 +183,8 @@ void uni_trace_note(
 			 "below another's",
 			path);
 	else if (uni_calls_may_be_woven(st))
-		uni_note("%s: calls returned on several stacks, and the guest records no switch "
-			 "of threads (uni_trace_switch()): they are of interrupts' handlers, or "
+		uni_note("%s: calls returned on several stacks, and no switch of threads is "
+			 "recorded (uni_trace_switch()). They are of interrupts' handlers, or "
 			 "calls of one thread are shown below another's",
 			path);
 	if (after_freeze(t) != 0)

@@ -103,6 +103,11 @@ struct uni_arch {
 	 * *offset_ret above the stack pointer. NULL: not known.
 	 */
 	bool (*epilogue)(const uint8_t *code, size_t n, uint32_t *offset_ret);
+	/*
+	 * Does this code, at pc, go straight to a jump, and leaves the stack and frame pointers
+	 * alone? Then *to_ret is where it leads. NULL: not known.
+	 */
+	bool (*jumps_to)(const uint8_t *code, size_t n, uint64_t pc, uint64_t *to_ret);
 
 	/*
 	 * Does for code what fp_step() does for a leaf: makes a rule of arch/leaf.h for each of the

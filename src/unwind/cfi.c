@@ -298,8 +298,8 @@ static bool returns_to(struct frame *f, const struct uni_step *st, uint64_t *pc_
 	return true;
 }
 
-/* The caller's pc, and the CFA. 1: there is none, and st->stop says why. */
-static int find_caller(struct frame *f, struct uni_step *st, uint64_t *pc_ret)
+/* The caller's pc, and the CFA, by f->rule. 1: there is none, and st->stop says why. */
+static int follow_rule(struct frame *f, struct uni_step *st, uint64_t *pc_ret)
 {
 	enum uni_stop stop_by_rows;
 	int rc = find_cfa(f);
@@ -320,6 +320,43 @@ static int find_caller(struct frame *f, struct uni_step *st, uint64_t *pc_ret)
 		return 0;
 	st->stop = stop_by_rows;
 	return stop_by_rows == UNI_STOP_BADPC && returns_to(f, st, pc_ret) ? 0 : 1;
+}
+
+/*
+ * Behind a return within a function, rows may still be those of the return: so they are where OCaml
+ * handles exceptions of a callback. Code that goes straight to a jump has the rows of that place.
+ */
+static bool find_jump(struct frame *f)
+{
+	const struct uni_arch *a = f->u->arch;
+	const struct uni_cfi_rule *before = f->rule;
+	uint8_t code[CODE_BYTES];
+	uint64_t to;
+	size_t n;
+
+	if (a->jumps_to == NULL)
+		return false;
+	n = uni_as_read_some(f->as, uni_gva_of(f->regs->pc), code, sizeof(code));
+	if (!a->jumps_to(code, n, f->regs->pc, &to))
+		return false;
+	f->rule = NULL;
+	find_rule(f, to);
+	return f->rule != NULL && f->rule != before && f->rule->ra.how != UNI_CFI_UNDEF;
+}
+
+/* As follow_rule(). */
+static int find_caller(struct frame *f, struct uni_step *st, uint64_t *pc_ret)
+{
+	const struct frame before = *f;
+	struct uni_step again = *st;
+	int rc = follow_rule(f, st, pc_ret);
+
+	if (rc != 1)
+		return rc;
+	if (find_jump(f) && follow_rule(f, &again, pc_ret) == 0)
+		return 0;
+	*f = before;
+	return 1;
 }
 
 static int step_cfi(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st)

@@ -60,11 +60,46 @@ static void returns_on_another_stack(void **state)
 	}
 }
 
+/* Behind a return, rows still say that all is popped: or rax, 2; jmp to where it is not, or on. */
+static void rows_behind_a_return(void **state)
+{
+	static const struct {
+		uint64_t code;
+		unsigned size;
+		bool far;
+	} c[] = { { 0x02c88348, 4, false }, { 0, 0, false }, { 0x02c88348, 4, true } };
+
+	for (unsigned i = 0; i < uni_array_len(c); i++) {
+		struct fixture f;
+		uint64_t at = FN(POPPED) + 0x80, b;
+
+		open_fixture(&f);
+		b = ret_into(&f, OUTER, BY_SP);
+		guest_put(&f.g, at, c[i].code, c[i].size);
+		if (c[i].far) {
+			guest_put(&f.g, at + c[i].size, 0xe9, 1);
+			guest_put(&f.g, at + c[i].size + 1, FN(BY_SP) - (at + c[i].size + 5), 4);
+		} else {
+			guest_put(&f.g, at + c[i].size, 0x7ceb, 2);
+			guest_put(&f.g, at + c[i].size + 0x7e, 0x90, 1);
+		}
+		word(&f, -8, BASE + SIZE + 16); /* no code */
+		word(&f, 24, c[i].far ? b : BASE + SIZE + 16);
+		unwind(&f, at);
+		if (c[i].far)
+			expect(&f, UNI_STOP_ROOT, 2, at, EXACT, b, 0);
+		else
+			assert_int_not_equal(f.chain.pc[1], b);
+		close_fixture(&f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(return_address_is_popped),
 		cmocka_unit_test(returns_on_another_stack),
+		cmocka_unit_test(rows_behind_a_return),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

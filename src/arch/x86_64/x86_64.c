@@ -123,6 +123,7 @@ const struct uni_arch uni_arch_x86_64 = {
 	.begins_stack = uni_x86_64_begins_stack,
 	.fp_step = uni_x86_64_fp_step,
 	.epilogue = uni_x86_64_epilogue,
+	.jumps_to = uni_x86_64_jumps_to,
 	.leaf_rules = uni_x86_64_leaf_rules,
 	.restore = uni_x86_64_restore,
 	.strip = uni_arch_keep_pc,
