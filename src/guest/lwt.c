@@ -24,8 +24,8 @@
 #define PLACES_MAX  8192u /* blocks that one walk looks at */
 #define ROOT_MAX    2048u /* from one module's data */
 #define ROOTS_MAX   16u
-#define GLOBALS_MAX 4096u  /* modules of the program, and blocks of all of them */
-#define FIELDS_MAX  1024u  /* of one of these blocks */
+#define FIELDS_MAX  1024u  /* of one module's block */
+#define WORDS_MAX   32768u /* of all lists and blocks of the program's modules */
 #define STACK_WORDS 2048u  /* of each stack */
 #define CHAIN_MAX   64u	   /* callbacks, one after the other */
 #define INNER_MAX   4u	   /* callbacks, one around the other */
@@ -217,18 +217,16 @@ static void walk_root(struct uni_look *look, size_t root)
 }
 
 /* A block in the image, as a module is: its fields. */
-static void add_fields(struct uni_look *look, uint64_t at)
+static void add_fields(struct uni_look *look, uint64_t at, uint32_t *left)
 {
 	struct own *own = look->m->own;
-	uint64_t header, word;
+	uint64_t header, word, nr;
 
 	if (!uni_look_u64(look, at - 8, &header) || (uint8_t)header >= UNI_OCAML_OPAQUE)
 		return;
-	for (uint64_t k = 0; k < uni_min(header >> 10, (uint64_t)FIELDS_MAX); k++) {
-		if (!uni_look_u64(look, at + 8 * k, &word))
-			return;
+	nr = uni_min(header >> 10, (uint64_t)FIELDS_MAX);
+	for (; nr != 0 && *left > 1 && uni_look_u64(look, at, &word); at += 8, nr--, (*left)--)
 		add_place(own, word, NOBODY);
-	}
 }
 
 /* All that the program's modules hold. caml_globals has a list of blocks for each, and 0 ends all
@@ -236,16 +234,15 @@ static void add_fields(struct uni_look *look, uint64_t at)
 static void walk_globals(struct uni_look *look)
 {
 	uint64_t globals = look->m->sym[GLOBALS], list, at;
-	unsigned nr = 0;
+	uint32_t left = WORDS_MAX; /* each list and block counts as a word */
 
-	for (unsigned i = 0; i < GLOBALS_MAX && uni_look_u64(look, globals + 8ull * i, &list);
-		i++) {
-		if (list == 0)
-			return;
-		for (unsigned k = 0; nr < GLOBALS_MAX; k++, nr++) {
-			if (!uni_look_u64(look, list + 8ull * k, &at) || at == 0)
-				break;
-			add_fields(look, at);
+	while (left > 1 && uni_look_u64(look, globals, &list) && list != 0) {
+		globals += 8;
+		left--;
+		while (left > 1 && uni_look_u64(look, list, &at) && at != 0) {
+			list += 8;
+			left--;
+			add_fields(look, at, &left);
 		}
 	}
 }
