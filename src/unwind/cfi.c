@@ -351,7 +351,7 @@ static int find_caller(struct frame *f, struct uni_step *st, uint64_t *pc_ret)
 	struct uni_step again = *st;
 	int rc = follow_rule(f, st, pc_ret);
 
-	if (rc != 1)
+	if (rc != 1 || st->stop != UNI_STOP_BADPC)
 		return rc;
 	if (find_jump(f) && follow_rule(f, &again, pc_ret) == 0)
 		return 0;
