@@ -30,7 +30,7 @@ static int compare_entry(const void *key, const void *member)
 	return *svma < e->svma ? -1 : *svma > e->svma;
 }
 
-static const struct uni_skid_entry *find_entry(const struct uni_unwinder *u, uint64_t pc)
+const struct uni_skid_entry *uni_unwind_skid_entry(const struct uni_unwinder *u, uint64_t pc)
 {
 	uint64_t svma = pc - u->skid_bias;
 
@@ -129,7 +129,7 @@ static bool is_last(const struct uni_skid_entry *entry)
 static bool find_jumper(const struct uni_unwinder *u, uint64_t callee,
 	const struct uni_skid_entry *entry, uint64_t *pc_ret)
 {
-	const struct uni_skid_entry *from = find_entry(u, callee + u->skid_bias);
+	const struct uni_skid_entry *from = uni_unwind_skid_entry(u, callee + u->skid_bias);
 
 	for (unsigned i = 0; from != NULL && i < ENDS_MOST; i++) {
 		bool is_known = from->end == entry->svma;
@@ -137,7 +137,7 @@ static bool find_jumper(const struct uni_unwinder *u, uint64_t callee,
 		*pc_ret = is_known ? from->svma + u->skid_bias : 0;
 		if (is_known || from->end == UNI_SKID_ANYWHERE)
 			return true;
-		from = find_entry(u, from->end + u->skid_bias);
+		from = uni_unwind_skid_entry(u, from->end + u->skid_bias);
 	}
 	return false;
 }
@@ -166,14 +166,14 @@ static void unskid_handler(
 	call = find_call(u, c->pc[0]);
 	if (call != NULL && (call->flags & UNI_SKID_TRAP) != 0)
 		c->pc[0]--;
-	else if (call != NULL || find_entry(u, c->pc[0]) != NULL)
+	else if (call != NULL || uni_unwind_skid_entry(u, c->pc[0]) != NULL)
 		c->flags[0] |= UNI_FRAME_UNSURE;
 }
 
 /* Which block ran before the first byte of a function? */
 static void unskid_entered(const struct uni_unwinder *u, struct uni_chain *c)
 {
-	const struct uni_skid_entry *entry = find_entry(u, c->pc[0]);
+	const struct uni_skid_entry *entry = uni_unwind_skid_entry(u, c->pc[0]);
 	const struct uni_skid_call *call;
 	uint64_t jumper = 0;
 	bool is_callee, is_known;
@@ -212,7 +212,7 @@ void uni_unwind_unskid(const struct uni_unwinder *u, struct uni_as *as, const st
 		return;
 	if (u->arch->has_returned(as, regs))
 		unskid_returned(u, c);
-	else if (find_entry(u, c->pc[0]) != NULL)
+	else if (uni_unwind_skid_entry(u, c->pc[0]) != NULL)
 		unskid_entered(u, c);
 	else if (is_shared(u, c->pc[0]))
 		c->flags[0] |= UNI_FRAME_UNSURE;

@@ -107,6 +107,9 @@ int uni_unwind_begin(const struct uni_unwinder *u, struct uni_as *as, const stru
 void uni_unwind_go(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs,
 	struct uni_chain *ret);
 
+/* The function whose first byte is at pc, as QEMU's TCG stops there; NULL: none. */
+const struct uni_skid_entry *uni_unwind_skid_entry(const struct uni_unwinder *u, uint64_t pc);
+
 /*
  * For a vCPU that ran and was stopped just now, with registers of that moment. Makes the chain what
  * it was in the block before, if u->skid says that this is certain; else marks it. Reads one word.
