@@ -12,6 +12,7 @@
 #include "base/privilege.h"
 #include "base/text.h"
 #include "cli/called.h"
+#include "cli/memory.h"
 #include "app/nearest.h"
 #include "app/output.h"
 #include "app/serve_child.h"
@@ -76,7 +77,7 @@ static int parse_and_run(
 	int rc;
 
 	if (operands == NULL)
-		return UNI_EXIT_FAILED;
+		return uni_exit_of(uni_err_nomem(err));
 	opts = c->options();
 	rc = uni_options_parse(opts, argc, argv, operands, &ctx.nr_operands,
 		c->takes_rest ? &ctx.rest : NULL, err);
@@ -92,6 +93,19 @@ static int parse_and_run(
 	else if (rc == 0 && !c->starts_others)
 		rc = uni_privilege_limit(err);
 	return rc != 0 ? uni_exit_of(rc) : c->run(&ctx, err);
+}
+
+/* Whatever the command made of it, a lack of memory is told, and no success. */
+static int check_memory(const char *above, const char *name, const struct uni_err *err, int status)
+{
+	if (!uni_memory_lacked())
+		return status;
+	if (err->code != UNI_ENOMEM)
+		(void)fprintf(stderr,
+			"uniscope: %s%s: out of memory: parts of the output may be missing or "
+			"wrong\n",
+			above, name);
+	return status != UNI_EXIT_USAGE ? UNI_EXIT_FAILED : status;
 }
 
 static int run_command(const struct uni_called *called, int argc, char **argv)
@@ -117,7 +131,7 @@ static int run_command(const struct uni_called *called, int argc, char **argv)
 	}
 	if (err.code != 0)
 		(void)fprintf(stderr, "uniscope: %s%s: %s\n", called->above, c->name, err.msg);
-	return status;
+	return check_memory(called->above, c->name, &err, status);
 }
 
 /* A full disk or a closed pipe at stdout is a failure like any other. */
@@ -202,7 +216,7 @@ int main(int argc, char **argv)
 	link = argc > 0 && is_older_tool(argv);
 	if (!link && argc < 2) {
 		uni_help_print(stderr, false);
-		return UNI_EXIT_USAGE;
+		return check_memory("", "help", &err, UNI_EXIT_USAGE);
 	}
 	status = link ? -1 : run_other(argc, argv);
 	if (status >= 0)
