@@ -259,6 +259,8 @@ static void block_fill(
 	if (plugin.arch->links)
 		find_save(b, tb);
 	b->kind = kind_of(b, is_site);
+	b->leads = f.flow == FLOW_ON ? b->function : NO_FUNCTION;
+	b->takes = b->is_step && !b->switches && !b->is_mark ? b->function : NO_STEP;
 	b->is_quiet = b->is_step && !b->is_start && !b->is_handler && !b->is_mark &&
 		      b->stops == 0 && !b->switches && f.flow == FLOW_ON && stays_inside(b) &&
 		      !is_site;
@@ -267,12 +269,15 @@ static void block_fill(
 static struct block *block_create(const struct qemu_plugin_tb *tb, uint64_t moved)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
-	struct block *b = n != 0 && n <= UNI_EXACT_BLOCK_INSN ? calloc(1, sizeof(*b)) : NULL;
+	struct block *b = n != 0 && n <= UNI_EXACT_BLOCK_INSN
+				  ? aligned_alloc(_Alignof(struct block), sizeof(*b))
+				  : NULL;
 	uint64_t first, index;
 	uint8_t *length;
 
 	if (b == NULL)
 		return NULL;
+	memset(b, 0, sizeof(*b));
 	length = area_add(&plugin.area, UNI_EXACT_PART_LENGTHS, n, &first);
 	if (length != NULL) {
 		block_fill(b, tb, moved, length);

@@ -148,6 +148,7 @@ int calls_open(const char *path, uint32_t machine, uint32_t nr_vcpus, bool host_
 		r->cpu->cpu = i;
 		r->cpu->wptr = ring->base;
 		r->base = file.base + ring->base;
+		r->file = file.base;
 	}
 	fill_head((void *)file.base, machine, nr_vcpus);
 	return 0;
@@ -156,12 +157,6 @@ int calls_open(const char *path, uint32_t machine, uint32_t nr_vcpus, bool host_
 static uint64_t offset_of(const void *at)
 {
 	return (uint64_t)((const uint8_t *)at - file.base);
-}
-
-static void ring_publish(struct ring *r)
-{
-	r->sub->open_bytes = (int32_t)((uint8_t *)r->at - (uint8_t *)r->sub) - UNI_TRACE_SUB_SIZE;
-	__atomic_store_n(&r->cpu->wptr, offset_of(r->at), __ATOMIC_RELEASE);
 }
 
 static void sub_close(const struct ring *r)

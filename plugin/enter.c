@@ -42,7 +42,8 @@ static inline __attribute__((always_inline)) void frame_push(struct vcpu *v, con
 static inline __attribute__((always_inline)) bool is_call(
 	const struct vcpu *v, const struct block *p, const struct block *b)
 {
-	return likely(p->flow == FLOW_CALL && b->pc == p->callee && v->pushed &&
+	return likely(p->flow == FLOW_CALL && v->pushed &&
+		      (b->pc == p->callee || (p->callee == NOWHERE && !b->is_handler)) &&
 		      is_below(v->stack, v->push_sp));
 }
 
@@ -72,7 +73,18 @@ static inline __attribute__((always_inline)) bool return_fast(
 /* Nothing is odd: no interrupt, no block cut short, no quiet blocks. */
 static inline bool is_plain(const struct vcpu *v, uint64_t ended)
 {
-	return likely(ended == v->go && plugin.quiet == v->quiet);
+	return likely(ended == v->go && plugin.quiet == 0);
+}
+
+/* The same, or quiet blocks have led to a step. */
+static inline __attribute__((always_inline)) bool is_step_on(
+	struct vcpu *v, const struct block *p, const struct block *b, uint64_t ended)
+{
+	if (unlikely(ended != v->go || (p->leads != b->takes && b->from != p)))
+		return false;
+	if (plugin.quiet != 0)
+		quiet_flush(v);
+	return true;
 }
 
 static inline __attribute__((always_inline)) void block_count(
@@ -84,27 +96,32 @@ static inline __attribute__((always_inline)) void block_count(
 		plugin.clock += b->nr_insns;
 }
 
-/* The caller calls another function than the last time. */
-static __attribute__((noinline)) void call_other(
-	struct vcpu *v, const struct block *p, const struct block *b, uint64_t sp)
+/* Goes on in its own function, or at the first instruction of another one. */
+static bool is_jump(const struct vcpu *v, const struct block *p, const struct block *b)
 {
-	struct node *to = tree_find_child(&plugin.tree, v->node, b->function);
+	if (!v->live || b->switches || b->is_mark ||
+		(b->function != v->node->function && !b->is_start))
+		return false;
+	return p->flow == FLOW_ON ? b->pc == p->target || b->pc == p->next
+				  : p->flow == FLOW_JUMP && !b->is_handler;
+}
 
-	frame_push(v, p, b, sp, to, plugin.mode == UNI_EXACT_TRACE);
-	block_count(v, b, *v->ended, true);
+static __attribute__((noinline)) void block_other(
+	struct vcpu *v, struct block *p, struct block *b, uint64_t ended)
+{
+	if (!is_plain(v, ended) || !is_jump(v, p, b)) {
+		block_slow(v, p, b, ended);
+		return;
+	}
+	frame_move(v, b);
+	block_count(v, b, ended, true);
 }
 
 static inline __attribute__((always_inline)) void call_fast(struct vcpu *v, const struct block *p,
 	const struct block *b, uint64_t sp, uint64_t ended, bool calls)
 {
-	const struct node *n = v->node;
-
 	v->pushed = false;
-	if (unlikely(n->last_function != b->function)) {
-		call_other(v, p, b, sp);
-		return;
-	}
-	frame_push(v, p, b, sp, n->last_child, calls);
+	frame_push(v, p, b, sp, tree_child(&plugin.tree, v->node, b->function), calls);
 	block_count(v, b, ended, calls);
 }
 
@@ -126,7 +143,7 @@ static inline __attribute__((always_inline)) void block_follow(
 		return;
 	}
 	if ((kind == BLOCK_SITE && plain && return_fast(v, p, b, calls)) ||
-		likely(plain && b->from == p)) {
+		is_step_on(v, p, b, ended)) {
 		block_count(v, b, ended, calls);
 		return;
 	}
@@ -139,7 +156,7 @@ static inline __attribute__((always_inline)) void block_follow(
 		plugin.clock += b->nr_insns;
 		return;
 	}
-	block_slow(v, p, b, ended);
+	block_other(v, p, b, ended);
 }
 
 /* The return address is stored there. */

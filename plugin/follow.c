@@ -93,13 +93,6 @@ void cut_count(struct vcpu *v, struct block *b, uint32_t insn)
 	b->cut[b->nr_cuts++] = cut;
 }
 
-/* Adds the instructions of quiet blocks to the current node. */
-void quiet_flush(struct vcpu *v)
-{
-	v->node->out->insns += plugin.quiet - v->quiet;
-	v->quiet = plugin.quiet;
-}
-
 static uint32_t callee_of(const struct block *b)
 {
 	return b->function != 0 ? b->function
@@ -378,7 +371,7 @@ void block_slow(struct vcpu *v, struct block *p, struct block *b, uint64_t ended
 		call_follow(v, 0);
 	if (ended != (v->go != ODD ? v->go : v->begun))
 		v->cut = v->odd = true;
-	v->passed = plugin.quiet != v->quiet;
+	v->passed = plugin.quiet != 0;
 	if (v->live && b->pc == plugin.end_at) {
 		b->out->count--; /* not executed any more */
 		plugin_end(UNI_EXACT_REACHED);
@@ -413,7 +406,7 @@ void follow_end(void)
 		if (plugin.vcpu[i].caller != NULL)
 			call_follow(&plugin.vcpu[i], 0);
 	}
-	if (plugin.quiet != plugin.vcpu[0].quiet)
+	if (plugin.quiet != 0)
 		quiet_flush(&plugin.vcpu[0]);
 	if (plugin.mode == UNI_EXACT_TRACE)
 		calls_end();

@@ -20,6 +20,8 @@
 #define STACK_STEP (UINT64_C(64) << 10) /* a frame that is larger may be on another stack */
 
 #define NO_FUNCTION UINT32_MAX
+#define NO_STEP	    (UINT32_MAX - 1) /* as a function: is none, and not the same as NO_FUNCTION */
+#define CHILDREN    4		     /* of a node, that are found without the tree's hash */
 
 #define ODD UINT64_MAX
 
@@ -117,12 +119,15 @@ extern const struct arch arch_x86_64, arch_aarch64;
 
 /* ---- tree.c: calling contexts ---- */
 
+/* One line of a cache: a call that was seen before reads nothing else of its caller's. */
 struct node {
 	struct uni_exact_node *out;
-	struct node *parent, *last_child; /* last_child: called last from here */
-	uint32_t function, depth;
-	uint32_t last_function; /* its function; NO_FUNCTION: there is none yet */
-};
+	struct node *parent;
+	uint32_t function;
+	uint16_t depth, next;	   /* next: of .callee, which is replaced next */
+	uint32_t callee[CHILDREN]; /* functions called from here; NO_FUNCTION: none yet */
+	uint32_t child[CHILDREN];  /* index of its node */
+} __attribute__((aligned(64)));
 
 struct tree {
 	struct area *area;
@@ -137,8 +142,10 @@ int tree_init(struct tree *t, struct area *a, uint32_t nr_known);
 struct node *tree_find_child(struct tree *t, struct node *parent, uint32_t function);
 static inline struct node *tree_child(struct tree *t, struct node *parent, uint32_t function)
 {
-	if (likely(parent->last_function == function))
-		return parent->last_child;
+	for (unsigned i = 0; i < CHILDREN; i++) {
+		if (parent->callee[i] == function)
+			return &t->node[parent->child[i]];
+	}
 	return tree_find_child(t, parent, function);
 }
 
@@ -193,43 +200,52 @@ uint32_t stack_find_return(const struct stack *st, uint64_t pc);
  */
 enum { BLOCK_STEP, BLOCK_START, BLOCK_SITE, BLOCK_SAVE, BLOCK_LINK, BLOCK_KINDS };
 
+/* What is needed each time that it is executed is in one line of a cache. */
 struct block {
-	uint64_t pc, end, last; /* last: address of the last instruction */
-	uint64_t next, target;	/* of FLOW_ON: where it may go on; NOWHERE: nowhere */
-	uint64_t callee;	/* of FLOW_CALL; NOWHERE: not known */
+	uint64_t pc, end;
+	uint64_t callee; /* of FLOW_CALL; NOWHERE: not known */
+	struct uni_exact_block *out;
 	/* The block before it, if nothing is to be done when it comes from there. */
 	const struct block *from;
-	struct block *twin; /* another one that begins there */
-	uint64_t taken;	    /* executions of it that went on where another block had stopped */
-	struct uni_exact_block *out;
+	uint32_t nr_insns, function;
+	/*
+	 * Nothing is to be done either if they are the same: the function, if the block before it
+	 * goes on in itself (leads), and if branches of the same function lead to this one (takes).
+	 */
+	uint32_t leads, takes;
+	uint8_t flow, kind;
+	bool is_handler;	/* interrupts have come here */
+	bool is_start;		/* begins where a function does */
+	bool switches;		/* loads the stack pointer */
+	bool is_mark;		/* counting begins or ends here */
+	uint64_t last;		/* address of the last instruction */
+	uint64_t next, target;	/* of FLOW_ON: where it may go on; NOWHERE: nowhere */
+	struct block *twin;	/* another one that begins there */
+	uint64_t taken;		/* executions of it that went on where another block had stopped */
 	const uint8_t *lengths; /* of its instructions */
 	struct uni_exact_cut *cut[CUTS];
 	uint64_t stops; /* instructions that may stop, by bit; the last bit is of all from there on
 			 */
-	uint32_t nr_insns, function, index;
+	uint32_t index;
 	int32_t saved; /* of .saves: from the address it is stored at to the caller's stack pointer
 			*/
-	uint8_t flow, nr_cuts, kind;
-	bool ours;	 /* code of the image */
-	bool is_start;	 /* begins where a function does */
-	bool is_handler; /* interrupts have come here */
-	bool switches;	 /* loads the stack pointer */
-	bool is_step;	 /* a branch of the same function leads here */
-	bool is_quiet;	 /* counted without a callback */
-	bool may_stop;	 /* an instruction before the last may */
-	bool is_mark;	 /* counting begins or ends here */
-	bool is_split;	 /* the last one may lie in two pages */
-	bool saves;	 /* stores the return address */
-	bool is_entry;	 /* interrupts may come here: the begin of a function, or a vector */
-};
+	uint8_t nr_cuts;
+	bool ours;     /* code of the image */
+	bool is_step;  /* a branch of the same function leads here */
+	bool is_quiet; /* counted without a callback */
+	bool may_stop; /* an instruction before the last may */
+	bool is_split; /* the last one may lie in two pages */
+	bool saves;    /* stores the return address */
+	bool is_entry; /* interrupts may come here: the begin of a function, or a vector */
+} __attribute__((aligned(64)));
 
 /* A vCPU's records of calls; they are its own thread's. */
 struct ring {
-	uint64_t *at, *end; /* where the next one goes; where the sub-buffer ends */
-	uint64_t last;	    /* time of the newest one */
-	uint64_t *taken;    /* by the reader: the number of its last sub-buffer */
-	uint64_t floor;	    /* sub-buffers up to that one were for no reader */
-	uint8_t *base;
+	uint64_t *at, *end;   /* where the next one goes; where the sub-buffer ends */
+	uint64_t last;	      /* time of the newest one */
+	uint64_t *taken;      /* by the reader: the number of its last sub-buffer */
+	uint64_t floor;	      /* sub-buffers up to that one were for no reader */
+	uint8_t *base, *file; /* of it, and of the whole file */
 	struct uni_trace_cpu *cpu;
 	struct uni_trace_sub *sub;
 	uint32_t hi;
@@ -242,7 +258,6 @@ struct vcpu {
 	uint64_t own_ended;
 	uint64_t begun; /* as *ended will be, if the last block reaches its end */
 	uint64_t go;	/* the same, or ODD: the next block is to be looked at */
-	uint64_t quiet; /* of plugin.quiet: what has been counted */
 	struct block *prev;
 	/* Its call of prev is not followed yet: prev shows the stack pointer first. NULL: none. */
 	const struct block *caller;
@@ -271,11 +286,11 @@ struct plugin {
 	uint64_t *stat; /* in the shared file */
 	enum uni_exact_mode mode;
 	bool one_thread;
-	uint64_t quiet;		   /* instructions of quiet blocks */
-	uint64_t clock;		   /* and of all others: with these, the time of the trace */
-	uint64_t *entry;	   /* by known function: its record; 0: it takes several words */
-	uint8_t *hidden;	   /* by known function: it is not in the trace; NULL: all are */
-	uint32_t max_depth;	   /* recorded calls on a stack */
+	uint64_t quiet;	    /* instructions of quiet blocks, which .clock does not have yet */
+	uint64_t clock;	    /* instructions: the time of the trace */
+	uint64_t *entry;    /* by known function: its record; 0: it takes several words */
+	uint8_t *hidden;    /* by known function: it is not in the trace; NULL: all are */
+	uint32_t max_depth; /* recorded calls on a stack */
 	uint64_t begin_at, end_at; /* addresses of functions; NOWHERE: none */
 	bool begun;
 	struct vcpu vcpu[VCPU_MAX];
@@ -297,9 +312,15 @@ void calls_end(void);
 /* An interrupted block is counted whole at first: no time is before the last one. */
 static inline uint64_t ring_now(const struct vcpu *v)
 {
-	uint64_t now = plugin.clock + v->quiet;
+	uint64_t now = plugin.clock;
 
 	return likely((int64_t)(now - v->ring.last) >= 0) ? now : v->ring.last;
+}
+
+static inline void ring_publish(struct ring *r)
+{
+	r->sub->open_bytes = (int32_t)((uint8_t *)r->at - (uint8_t *)r->sub) - UNI_TRACE_SUB_SIZE;
+	__atomic_store_n(&r->cpu->wptr, (uint64_t)((uint8_t *)r->at - r->file), __ATOMIC_RELEASE);
 }
 
 static inline void ring_put(struct vcpu *v, uint64_t word)
@@ -313,8 +334,7 @@ static inline void ring_put(struct vcpu *v, uint64_t word)
 	}
 	*r->at++ = word | (uint32_t)now;
 	r->last = now;
-	r->sub->open_bytes += 8;
-	__atomic_store_n(&r->cpu->wptr, r->cpu->wptr + 8, __ATOMIC_RELEASE);
+	ring_publish(r);
 }
 
 /* A call begins on the vCPU's stack. pc: the function's, if it is not a known one. */
@@ -342,6 +362,14 @@ static inline void frame_close(struct vcpu *v, struct stack *st, bool shown)
 		st->open--;
 	}
 	st->shown = shown;
+}
+
+/* Adds the instructions of quiet blocks to the current node. */
+static inline void quiet_flush(struct vcpu *v)
+{
+	v->node->out->insns += plugin.quiet;
+	plugin.clock += plugin.quiet;
+	plugin.quiet = 0;
 }
 
 /* Branches of one function lead from p to b, perhaps through quiet blocks. */
@@ -380,7 +408,6 @@ void call_pushed(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void
 void stack_read(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata);
 void follow_end(void);
 void frame_enter(struct vcpu *v, const struct block *b);
-void quiet_flush(struct vcpu *v);
 void go_on(struct vcpu *v, struct block *p, struct block *b, bool resumed);
 void plugin_end(enum uni_exact_state state);
 

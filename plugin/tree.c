@@ -10,6 +10,11 @@
 
 #include "plugin/plugin.h"
 
+#define NO_CALLEES                                                 \
+	{                                                          \
+		NO_FUNCTION, NO_FUNCTION, NO_FUNCTION, NO_FUNCTION \
+	}
+
 static uint32_t slot_of(const struct tree *t, uint32_t parent, uint32_t function)
 {
 	uint64_t key = ((uint64_t)parent << 32 | function) * UINT64_C(0x9e3779b97f4a7c15);
@@ -58,7 +63,7 @@ static uint32_t add(struct tree *t, struct node *parent, uint32_t function)
 		.parent = parent,
 		.function = function,
 		.depth = parent->depth + 1,
-		.last_function = NO_FUNCTION };
+		.callee = NO_CALLEES };
 	slot = slot_of(t, above, function);
 	while (t->hash[slot] != 0)
 		slot = (slot + 1) & t->hash_mask;
@@ -103,7 +108,7 @@ int tree_init(struct tree *t, struct area *a, uint32_t nr_known)
 	t->nr = 1;
 	if (t->node == MAP_FAILED || t->hash == NULL || t->beyond == NULL || out == NULL)
 		return -1;
-	*t->node = (struct node){ .out = out, .parent = t->node, .last_function = NO_FUNCTION };
+	*t->node = (struct node){ .out = out, .parent = t->node, .callee = NO_CALLEES };
 	t->beyond_parent = &t->node[add(t, t->node, 0)];
 	for (uint32_t i = 0; i <= nr_known; i++) {
 		t->beyond[i] = add(t, t->beyond_parent, i);
@@ -128,7 +133,8 @@ struct node *tree_find_child(struct tree *t, struct node *parent, uint32_t funct
 		plugin.stat[UNI_EXACT_FOLDED]++;
 		return beyond(t, function);
 	}
-	parent->last_child = &t->node[child];
-	parent->last_function = function;
-	return parent->last_child;
+	parent->callee[parent->next] = function;
+	parent->child[parent->next] = child;
+	parent->next = (parent->next + 1) % CHILDREN;
+	return &t->node[child];
 }
