@@ -203,7 +203,7 @@ static bool is_in_use(const struct stack *st)
 
 /*
  * The stack pointer was loaded, and its value has not been seen, as when OCaml 5 returns from its C
- * stack. Takes the one other stack whose newest call returns there.
+ * stack, or as `leave` does it. Takes the one other stack whose newest call returns there.
  */
 static bool pop_elsewhere(struct vcpu *v, uint64_t pc)
 {
@@ -252,6 +252,9 @@ static void come_back(struct vcpu *v, struct block *p, struct block *b, bool res
 			return;
 		}
 	}
+	/* No call is open here: an epilogue may load the stack pointer of another stack. */
+	if (stack_nr(v->stack) == 0 && pop_elsewhere(v, b->pc))
+		return;
 	i = stack_find_return(v->stack, b->pc);
 	if (i != UINT32_MAX) {
 		frames_drop(v, i + 1);

@@ -200,7 +200,7 @@ uint32_t stack_find_return(const struct stack *st, uint64_t pc);
  */
 enum { BLOCK_STEP, BLOCK_START, BLOCK_SITE, BLOCK_SAVE, BLOCK_LINK, BLOCK_KINDS };
 
-/* What is needed each time that it is executed is in one line of a cache. */
+/* Each execution needs the first line of a cache alone, until .last. */
 struct block {
 	uint64_t pc, end;
 	uint64_t callee; /* of FLOW_CALL; NOWHERE: not known */
@@ -209,8 +209,8 @@ struct block {
 	const struct block *from;
 	uint32_t nr_insns, function;
 	/*
-	 * Nothing is to be done either if they are the same: the function, if the block before it
-	 * goes on in itself (leads), and if branches of the same function lead to this one (takes).
+	 * The function, if the block goes on in itself (leads), and if branches of the same
+	 * function lead to it (takes). Nothing is to be done if one leads where the next takes.
 	 */
 	uint32_t leads, takes;
 	uint8_t flow, kind;
