@@ -30,6 +30,16 @@ struct uni_gdb_named {
 	uint8_t number;	  /* sys[] index; several names may have the same */
 };
 
+#define UNI_AHEAD_STORES 8u
+
+/* Registers as they will be when an interrupted function has gone on for some instructions. */
+struct uni_ahead {
+	struct uni_regs regs;
+	bool returned;	    /* the pc is a return address now */
+	unsigned nr_stored; /* words that were written */
+	uint64_t stored[UNI_AHEAD_STORES];
+};
+
 struct uni_arch {
 	const char *name;     /* "x86_64" */
 	uint16_t elf_machine; /* EM_* */
@@ -104,10 +114,10 @@ struct uni_arch {
 	 */
 	bool (*epilogue)(const uint8_t *code, size_t n, uint32_t *offset_ret);
 	/*
-	 * Does this code, at pc, go straight to a jump, and leaves the stack and frame pointers
-	 * alone? Then *to_ret is where it leads. NULL: not known.
+	 * Works out the next instruction. False: it is not known which registers it changes, or
+	 * where it leads. NULL: not known of any.
 	 */
-	bool (*jumps_to)(const uint8_t *code, size_t n, uint64_t pc, uint64_t *to_ret);
+	bool (*ahead)(struct uni_as *as, struct uni_ahead *a);
 
 	/*
 	 * Does for code what fp_step() does for a leaf: makes a rule of arch/leaf.h for each of the

@@ -62,6 +62,14 @@ bool uni_hints_is_end(const struct uni_unwind_hints *h, uint64_t callee, uint64_
 	return callee != 0 && keeps_frame(h, callee);
 }
 
+bool uni_hints_is_first(const struct uni_unwind_hints *h, uint64_t pc)
+{
+	const struct uni_func_hint *f = uni_hints_find(h, pc);
+
+	return f == NULL || (f->flags & UNI_FUNC_CALLED) == 0 ||
+	       (f->flags & (UNI_FUNC_ENTRY | UNI_FUNC_CLEARS_FP)) != 0;
+}
+
 bool uni_hints_frameless(const struct uni_unwind_hints *h)
 {
 	uint64_t all = 0, frameless = 0;

@@ -20,6 +20,7 @@ enum uni_func_flags {
 	UNI_FUNC_FRAMELESS = 1u << 0, /* does not begin by setting up a frame pointer */
 	UNI_FUNC_ENTRY = 1u << 1,     /* an entry point: nobody called it, chains end here */
 	UNI_FUNC_CLEARS_FP = 1u << 2, /* sets the frame pointer to 0, to mark the end */
+	UNI_FUNC_CALLED = 1u << 3,    /* other code of the image calls it directly */
 };
 
 struct uni_func_hint {
@@ -56,5 +57,10 @@ bool uni_hints_frameless(const struct uni_unwind_hints *h);
  * of which nothing is known is taken to keep them.
  */
 bool uni_hints_is_end(const struct uni_unwind_hints *h, uint64_t callee, uint64_t pc);
+/*
+ * Does a return address of 0, by the rows of pc, mean that this is the outermost frame? A function
+ * that others call has callers, so there the rows may be wrong.
+ */
+bool uni_hints_is_first(const struct uni_unwind_hints *h, uint64_t pc);
 
 #endif

@@ -216,6 +216,17 @@ static void builder_deinit(struct uni_cfi_builder *b)
 }
 
 /*
+ * Rows may be wrong where code takes another stack. Then callers are found by what the code reads
+ * (unwind/cfi.c). It may do so by any register that calls keep.
+ */
+static bool needs_saved(const struct uni_arch *a, const struct uni_cfi *c)
+{
+	return c != NULL && a->ahead != NULL && uni_cfi_switches(&c->table, a->sp_reg) &&
+	       (a->callee_saved & ~(c->table.regs | 1ull << a->sp_reg | 1ull << a->fp_reg |
+					  1ull << a->pc_reg)) != 0;
+}
+
+/*
  * Most code finds its callers by sp and the frame pointer. Another register must be followed
  * through all frames only if a CFA or an expression uses it. The first pass finds that out.
  */
@@ -243,7 +254,11 @@ static int compile_table(
 			*src->bad = b.bad;
 		rc = b.oom ? -UNI_ENOMEM : finish_table(&b, ret);
 		builder_deinit(&b);
-		return rc;
+		if (rc != 0 || !needs_saved(src->arch, *ret))
+			return rc;
+		follow |= src->arch->callee_saved & ~known;
+		uni_cfi_destroy(*ret);
+		*ret = NULL;
 	}
 }
 

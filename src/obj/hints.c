@@ -151,6 +151,45 @@ static size_t make_funcs(const struct uni_image *img, uint64_t bias, struct uni_
 	return nr;
 }
 
+static struct uni_func_hint *find_func(struct uni_func_hint *func, size_t nr, uint64_t at)
+{
+	size_t lo = 0, hi = nr;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (func[mid].start <= at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo != 0 && at - func[lo - 1].start < func[lo - 1].size ? &func[lo - 1] : NULL;
+}
+
+/* Which functions does other code call? A call of itself tells nothing. */
+static void mark_called(
+	const struct uni_image *img, uint64_t bias, struct uni_func_hint *func, size_t nr)
+{
+	for (size_t i = 0;
+		img->arch != NULL && img->arch->after_call != NULL && i < img->file.segs.nr; i++) {
+		const struct uni_segment *s = &img->file.segs.v[i];
+
+		for (size_t k = UNI_CALL_BYTES; s->exec && k <= s->file_size; k++) {
+			struct uni_func_hint *f;
+			uint64_t to;
+
+			if (!img->arch->after_call(
+				    s->bytes + k - UNI_CALL_BYTES, s->vaddr + k, &to) ||
+				to == 0)
+				continue;
+			f = find_func(func, nr, to + bias);
+			if (f != NULL && f->start == to + bias &&
+				!uni_range_has(f->start, f->size, s->vaddr + k - 1 + bias))
+				f->flags |= UNI_FUNC_CALLED;
+		}
+	}
+}
+
 /* The hull of all code of the image; 0, 0 if it has no code. */
 static void text_hull(const struct uni_image *img, uint64_t *start_ret, uint64_t *size_ret)
 {
@@ -208,6 +247,7 @@ int uni_image_hints(struct uni_image *img, uint64_t bias, const struct uni_unwin
 		return uni_err_set(
 			err, UNI_ENOMEM, "out of memory for unwind hints of %s", img->path);
 	nr = make_funcs(img, bias, h->func);
+	mark_called(img, bias, h->func, nr);
 	has_stubs = uni_image_stubs(img, &stubs);
 	h->bias = bias;
 	h->hints = (struct uni_unwind_hints){

@@ -9,6 +9,7 @@
 
 #define RED_ZONE   128u /* System V psABI 3.2.2 */
 #define CODE_BYTES 32u	/* of the end of a function */
+#define AHEAD_MAX  24u	/* instructions that are worked out */
 
 struct frame {
 	const struct uni_unwinder *u;
@@ -16,6 +17,7 @@ struct frame {
 	const struct uni_cfi_rule *rule;
 	struct uni_as *as;
 	const struct uni_regs *regs; /* of the callee */
+	uint64_t pc;		     /* in the callee's code */
 	uint64_t cfa;
 };
 
@@ -112,17 +114,39 @@ static void carry_register(
 		caller->sp = x;
 }
 
-/* Is there code at a return address? Outside of all images, any executable page counts as code. */
+/*
+ * Pages of data may be executable, too. Code that was interrupted may be anywhere, and copies of
+ * stacks have no code.
+ */
+static bool may_be_called(const struct frame *f, uint64_t pc)
+{
+	const struct uni_arch *a = f->u->arch;
+	uint8_t before[UNI_CALL_BYTES];
+	uint64_t target;
+
+	if (a->after_call == NULL || (f->rule->flags & UNI_CFI_SIGNAL) != 0)
+		return true;
+	return pc < sizeof(before) ||
+	       uni_as_read(f->as, uni_gva_of(pc - sizeof(before)), before, sizeof(before)) != 0 ||
+	       a->after_call(before, pc, &target);
+}
+
+/*
+ * Is there code at a return address? Outside of all images, any executable page behind a call
+ * counts as code.
+ */
 static int check_pc(const struct frame *f, uint64_t pc, enum uni_stop *stop_ret)
 {
 	int rc;
 
-	*stop_ret = UNI_STOP_ROOT;
+	*stop_ret = uni_hints_is_first(f->u->hints, f->pc) ? UNI_STOP_ROOT : UNI_STOP_BADPC;
 	if (pc == 0)
 		return 1;
 	if (uni_hints_of(f->u->hints, pc - 1) != NULL)
 		return 0;
 	rc = uni_as_check_exec(f->as, uni_gva_of(pc - 1));
+	if (rc == 0 && !may_be_called(f, pc))
+		rc = -UNI_EFAULT;
 	*stop_ret = rc == -UNI_EFAULT ? UNI_STOP_BADPC : stop_of(rc);
 	return rc != 0;
 }
@@ -322,41 +346,79 @@ static int follow_rule(struct frame *f, struct uni_step *st, uint64_t *pc_ret)
 	return stop_by_rows == UNI_STOP_BADPC && returns_to(f, st, pc_ret) ? 0 : 1;
 }
 
-/*
- * Behind a return within a function, rows may still be those of the return: so they are where OCaml
- * handles exceptions of a callback. Code that goes straight to a jump has the rows of that place.
- */
-static bool find_jump(struct frame *f)
-{
-	const struct uni_arch *a = f->u->arch;
-	const struct uni_cfi_rule *before = f->rule;
-	uint8_t code[CODE_BYTES];
-	uint64_t to;
-	size_t n;
+/* What does a caller have that code of its callee returned to? Its registers are those at hand. */
+static const struct uni_cfi_rule returned = { .fp.how = UNI_CFI_SAME };
 
-	if (a->jumps_to == NULL)
-		return false;
-	n = uni_as_read_some(f->as, uni_gva_of(f->regs->pc), code, sizeof(code));
-	if (!a->jumps_to(code, n, f->regs->pc, &to))
-		return false;
-	f->rule = NULL;
-	find_rule(f, to);
-	return f->rule != NULL && f->rule != before && f->rule->ra.how != UNI_CFI_UNDEF;
+/* Do the registers at hand have a caller, by the rows of their pc? */
+static bool is_known_ahead(struct frame *f, const struct uni_ahead *a, uint64_t *pc_ret)
+{
+	struct uni_step st = { .leaf = false };
+
+	if (a->returned) {
+		f->rule = &returned;
+		f->cfa = a->regs.sp;
+		*pc_ret = a->regs.pc;
+		return *pc_ret != 0 && check_pc(f, *pc_ret, &st.stop) == 0;
+	}
+	return f->rule->ra.how != UNI_CFI_UNDEF && follow_rule(f, &st, pc_ret) == 0;
 }
 
-/* As follow_rule(). */
-static int find_caller(struct frame *f, struct uni_step *st, uint64_t *pc_ret)
+/*
+ * Rows may be wrong where a function takes another stack. OCaml 4 has those of a return behind it,
+ * and OCaml 5 those of the stack that it leaves. So the code is worked out from the pc on. At the
+ * first place with other rows, or another stack pointer, that has a caller, this is the caller.
+ */
+static bool go_ahead(struct frame *f, struct uni_ahead *a, uint64_t *pc_ret)
+{
+	const struct uni_cfi_rule *tried = f->rule;
+	uint64_t sp = f->regs->sp;
+
+	a->regs = *f->regs;
+	a->nr_stored = 0;
+	a->returned = false;
+	f->regs = &a->regs;
+	for (unsigned i = 0; i < AHEAD_MAX && f->u->arch->ahead(f->as, a); i++) {
+		f->rule = NULL;
+		find_rule(f, a->regs.pc);
+		if (f->rule == NULL && !a->returned)
+			return false;
+		if (f->rule == tried && a->regs.sp == sp && !a->returned)
+			continue;
+		if (is_known_ahead(f, a, pc_ret))
+			return true;
+		tried = f->rule;
+		sp = a->regs.sp;
+	}
+	return false;
+}
+
+/* Rows named no caller: may they be wrong? A word that a pause did not copy is no sign of it. */
+static bool may_be_wrong(const struct frame *f, const struct uni_step *st)
+{
+	if (f->u->arch->ahead == NULL)
+		return false;
+	return st->stop == UNI_STOP_BADPC ||
+	       (st->leaf && st->stop == UNI_STOP_FAULT && !uni_as_missed(f->as));
+}
+
+/* As follow_rule(); regs are then those with which the caller was found. */
+static int find_caller(
+	struct frame *f, struct uni_step *st, struct uni_regs *regs, uint64_t *pc_ret)
 {
 	const struct frame before = *f;
-	struct uni_step again = *st;
+	struct uni_ahead ahead;
 	int rc = follow_rule(f, st, pc_ret);
 
-	if (rc != 1 || st->stop != UNI_STOP_BADPC)
+	if (rc != 1 || !may_be_wrong(f, st))
 		return rc;
-	if (find_jump(f) && follow_rule(f, &again, pc_ret) == 0)
-		return 0;
-	*f = before;
-	return 1;
+	if (!go_ahead(f, &ahead, pc_ret)) {
+		*f = before;
+		return 1;
+	}
+	st->elsewhere = ahead.regs.sp != regs->sp;
+	*regs = ahead.regs;
+	f->regs = regs;
+	return 0;
 }
 
 static int step_cfi(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st)
@@ -367,21 +429,22 @@ static int step_cfi(void *ctx, struct uni_as *as, struct uni_regs *regs, struct 
 	int rc;
 
 	/* A return address may be the first byte after a function that never returns. */
-	find_rule(&f, st->leaf ? regs->pc : regs->pc - 1);
+	f.pc = st->leaf ? regs->pc : regs->pc - 1;
+	find_rule(&f, f.pc);
 	if (f.rule == NULL)
 		return -UNI_ENOTSUP;
 	st->stop = UNI_STOP_ROOT;
 	if (f.rule->ra.how == UNI_CFI_UNDEF)
 		return 1;
-	rc = find_caller(&f, st, &pc);
+	rc = find_caller(&f, st, regs, &pc);
 	if (rc != 0)
 		return rc;
 	enter_caller(&f, pc, regs);
 	st->exact = (f.rule->flags & UNI_CFI_SIGNAL) != 0;
 	/* An interrupted function may have been on any stack. A CFA that is not above the stack
 	 * pointer says where the caller's stack is. */
-	st->elsewhere =
-		st->exact || f.rule->cfa.how != UNI_CFI_REG || f.rule->cfa.reg != u->arch->sp_reg;
+	st->elsewhere = st->elsewhere || st->exact || f.rule->cfa.how != UNI_CFI_REG ||
+			f.rule->cfa.reg != u->arch->sp_reg;
 	return 0;
 }
 

@@ -417,6 +417,36 @@ static void leaves_do_not_lack_frames(void **state)
 	assert_true(!lacks_frames(true) && lacks_frames(false));
 }
 
+/* The first function calls the second, and the third itself. */
+static void called_functions_are_known(void **state)
+{
+	uint8_t code[0x30];
+	const struct spec_sym syms[] = { FUNC("caller", 0x1000, 0x10, STB_GLOBAL),
+		FUNC("called", 0x1010, 0x10, STB_GLOBAL), FUNC("self", 0x1020, 0x10, STB_GLOBAL) };
+	const struct elf_spec spec = { .text = 0x1000,
+		.data = 0x3000,
+		.code = code,
+		.code_size = sizeof(code),
+		.syms = syms,
+		.nr_syms = uni_array_len(syms) };
+	const struct uni_unwind_hints *h;
+	struct uni_image *img;
+	struct elf_image e;
+
+	memset(code, 0x90, sizeof(code));
+	memcpy(code + 4, "\xe8\x07\0\0", 5);
+	memcpy(code + 0x24, "\xe8\xf7\xff\xff\xff", 5);
+	elf_spec_write(&spec, &e);
+	img = load(&e);
+	assert_int_equal(uni_image_hints(img, 0x10000, &h, NULL), 0);
+	assert_true(uni_hints_is_first(h, 0x11008));
+	assert_false(uni_hints_is_first(h, 0x11010));
+	assert_false(uni_hints_is_first(h, 0x1101f));
+	assert_true(uni_hints_is_first(h, 0x11028));
+	assert_true(uni_hints_is_first(h, 0x5000));
+	uni_image_destroy(img);
+}
+
 /* Flags of the hints at 0x1000, 0x1010, ... of this image, one digit for each symbol. */
 static void entries_are(const struct elf_spec *spec, const char *want)
 {
@@ -539,6 +569,7 @@ int main(void)
 		cmocka_unit_test(build_ids),
 		cmocka_unit_test(hints_say_how_functions_begin),
 		cmocka_unit_test(leaves_do_not_lack_frames),
+		cmocka_unit_test(called_functions_are_known),
 		cmocka_unit_test(boot_code_has_labels),
 		cmocka_unit_test(entry_that_takes_a_stack),
 		cmocka_unit_test(own_executable),

@@ -339,28 +339,6 @@ bool uni_x86_64_epilogue(const uint8_t *code, size_t n, uint32_t *offset_ret)
 	return false;
 }
 
-bool uni_x86_64_jumps_to(const uint8_t *code, size_t n, uint64_t pc, uint64_t *to_ret)
-{
-	size_t pos = 0, len;
-	int32_t by;
-
-	for (; pos < n; pos += len) {
-		if (code[pos] == 0xeb && n - pos >= 2) {
-			*to_ret = pc + pos + 2 + (uint64_t)(int64_t)(int8_t)code[pos + 1];
-			return true;
-		}
-		if (code[pos] == 0xe9 && n - pos >= 5) {
-			memcpy(&by, code + pos + 1, sizeof(by));
-			*to_ret = pc + pos + 5 + (uint64_t)(int64_t)by;
-			return true;
-		}
-		len = harmless_len(code + pos, n - pos);
-		if (len == 0)
-			return false;
-	}
-	return false;
-}
-
 /* Length of push reg or sub rsp, N, and what it takes off rsp; 0 if it is neither. */
 static size_t push_len(const uint8_t *code, size_t n, uint32_t *sub_ret)
 {

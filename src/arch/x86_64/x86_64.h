@@ -40,8 +40,8 @@ bool uni_x86_64_after_call(const uint8_t *before, uint64_t ret_addr, uint64_t *t
  * *offset_ret above rsp, and rbp is the caller's, even if it was changed before.
  */
 bool uni_x86_64_epilogue(const uint8_t *code, size_t n, uint32_t *offset_ret);
-/* As struct uni_arch.jumps_to. */
-bool uni_x86_64_jumps_to(const uint8_t *code, size_t n, uint64_t pc, uint64_t *to_ret);
+/* As struct uni_arch.ahead. */
+bool uni_x86_64_ahead(struct uni_as *as, struct uni_ahead *a);
 /*
  * Length of one instruction of an epilogue, or 0: it is none. Tells whether it is the ret, else
  * what it adds to rsp.

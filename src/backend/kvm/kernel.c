@@ -252,7 +252,11 @@ static int row_step(const struct reader *r, bool leaf, struct uni_regs *regs, en
 	*stop = UNI_STOP_FAULT;
 	if (uni_as_read_u64(r->as, uni_gva_of(cfa + (uint64_t)(int64_t)rule->ra.arg), &pc) != 0)
 		return 1;
-	*stop = pc == 0 ? UNI_STOP_ROOT : UNI_STOP_LOOP;
+	*stop = UNI_STOP_LOOP;
+	if (pc == 0)
+		*stop = uni_hints_is_first(r->hints, leaf ? regs->pc : regs->pc - 1)
+				? UNI_STOP_ROOT
+				: UNI_STOP_BADPC;
 	if (pc == 0 || cfa < regs->sp || (cfa == regs->sp && !leaf))
 		return 1;
 	*stop = UNI_STOP_BADPC;

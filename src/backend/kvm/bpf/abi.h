@@ -159,8 +159,9 @@ enum uni_bpf_rec_type {
 	UNI_BPF_OFF,	   /* was off the CPU: struct uni_bpf_off follows; t_ns is its begin */
 };
 
-/* In addition to enum uni_stop: rbp is 0. The loader knows whether that is the root. */
+/* In addition to enum uni_stop: rbp is 0. The loader knows whether these are the root. */
 #define UNI_BPF_STOP_FP_0 255
+#define UNI_BPF_STOP_RA_0 254 /* the return address is 0, by rows */
 
 struct uni_bpf_rec {
 	u64 t_ns;

@@ -16,15 +16,70 @@
 #define UNI_BPF_STEPS (UNI_CHAIN_DEPTH * 3 / 2) /* with those that look at a recursion */
 #define UNI_HASH_MUL  0x9e3779b97f4a7c15ull
 
+/* Does FF /2 with this ModRM and SIB take len bytes? As in arch/x86_64/code.c. */
+static __always_inline bool uni_is_call_by(u8 modrm, u8 sib, u32 len)
+{
+	u8 mod = modrm >> 6, rm = modrm & 7;
+	u32 is = 2;
+
+	if ((modrm >> 3 & 7) != 2)
+		return false;
+	if (mod != 3 && rm == 4) {
+		is++;
+		if (mod == 0 && (sib & 7) == 5)
+			is += 4;
+	}
+	if (mod == 2 || (mod == 0 && rm == 5))
+		is += 4;
+	else if (mod == 1)
+		is++;
+	return is == len;
+}
+
+/* Is this word, of the 8 bytes before an address, the end of a call? */
+static __always_inline bool uni_ends_in_call(u64 word)
+{
+	if ((u8)(word >> 24) == 0xe8)
+		return true;
+	for (u32 len = 2; len <= 7; len++) {
+		u32 at = 64 - 8 * len;
+
+		if ((u8)(word >> at) == 0xff &&
+			uni_is_call_by((u8)(word >> (at + 8)),
+				len > 2 ? (u8)(word >> ((at + 16) & 63)) : 0, len))
+			return true;
+	}
+	return false;
+}
+
+/* Pages of data may be executable, too, so outside of the image it has to be behind a call. */
+UNI_APART int uni_outer_code(const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 ret_addr)
+{
+	u64 hva, word = 0;
+
+	if (g == NULL || s == NULL)
+		return 0;
+	if (uni_translate(g, &s->regs, ret_addr - 1, true) == 0)
+		return 0;
+	hva = uni_translate(g, &s->regs, ret_addr - 8, false);
+	if (hva == 0)
+		return 0;
+	return uni_read_user(&word, sizeof(word), hva) == 0 && uni_ends_in_call(word);
+}
+
 /* Can there be a caller at ret_addr? False: the chain ends; s->stop says why. */
 static __always_inline bool uni_check_pc(
-	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 ret_addr)
+	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 ret_addr, bool anywhere)
 {
 	s->stop = UNI_STOP_ROOT;
 	if (ret_addr == 0)
 		return false;
 	s->stop = UNI_STOP_BADPC;
-	return uni_in_text(g, ret_addr - 1) || uni_translate(g, &s->regs, ret_addr - 1, true) != 0;
+	if (uni_in_text(g, ret_addr - 1))
+		return true;
+	if (anywhere)
+		return uni_translate(g, &s->regs, ret_addr - 1, true) != 0;
+	return uni_outer_code(g, s, ret_addr) != 0;
 }
 
 static __always_inline void uni_hash_frame(struct uni_bpf_scratch *s, u64 pc)
@@ -166,8 +221,10 @@ __noinline int uni_cfi_frame(const struct uni_bpf_guest *g, struct uni_bpf_scrat
 	if (c->sp_how == UNI_BPF_CFI_AT_CFA &&
 		!uni_stack_word(g, s, cfa + (u64)(long long)c->sp, &word))
 		return UNI_CFI_ENDED;
-	if (!uni_check_pc(g, s, ret_addr))
+	if (!uni_check_pc(g, s, ret_addr, c->interrupted != 0)) {
+		s->stop = ret_addr == 0 ? UNI_BPF_STOP_RA_0 : s->stop;
 		return UNI_CFI_ENDED;
+	}
 	s->stop = UNI_STOP_LOOP;
 	if ((word < s->sp || (word == s->sp && s->nr != 1)) &&
 		!uni_stack_falls(s, c, word, ret_addr))
@@ -221,7 +278,7 @@ static __always_inline u32 uni_frame_up(struct uni_frames *f)
 	s->stop = UNI_STOP_FAULT;
 	if (!uni_stack_pair(f->g, s, fp, &caller_fp, &ret_addr))
 		return 1;
-	if (!uni_check_pc(f->g, s, ret_addr) || !uni_push_frame(f->g, s, ret_addr))
+	if (!uni_check_pc(f->g, s, ret_addr, true) || !uni_push_frame(f->g, s, ret_addr))
 		return 1;
 	s->sp = fp + 16;
 	s->has_sp = 1;
@@ -324,7 +381,7 @@ __noinline int uni_chain(const struct uni_bpf_guest *g, struct uni_bpf_scratch *
 		s->stop = UNI_STOP_FAULT;
 		if (!uni_stack_word(g, s, loc, &ret_addr))
 			return 1;
-		if (!uni_check_pc(g, s, ret_addr) || !uni_push_frame(g, s, ret_addr))
+		if (!uni_check_pc(g, s, ret_addr, true) || !uni_push_frame(g, s, ret_addr))
 			return 1;
 		s->sp = loc + 8;
 		s->has_sp = 1;

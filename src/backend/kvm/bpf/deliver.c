@@ -31,6 +31,11 @@ static bool is_end(const struct uni_kvm_stream *s, const uint64_t *pc, uint16_t 
 	return nr != 0 && uni_hints_is_end(&s->hints, callee, nr == 1 ? pc[0] : pc[nr - 1] - 1);
 }
 
+static bool is_first(const struct uni_kvm_stream *s, const uint64_t *pc, uint16_t nr)
+{
+	return nr != 0 && uni_hints_is_first(&s->hints, nr == 1 ? pc[0] : pc[nr - 1] - 1);
+}
+
 /* A vCPU that waits for its start-up interrupt: nobody called that. */
 static bool at_reset(const uint64_t *pc, uint16_t nr)
 {
@@ -49,6 +54,8 @@ static uint16_t cut_beyond_entry(
 	}
 	if (*stop == UNI_BPF_STOP_FP_0)
 		*stop = is_end(s, pc, nr) || at_reset(pc, nr) ? UNI_STOP_ROOT : UNI_STOP_BADPTR;
+	if (*stop == UNI_BPF_STOP_RA_0)
+		*stop = is_first(s, pc, nr) ? UNI_STOP_ROOT : UNI_STOP_BADPC;
 	return nr;
 }
 
