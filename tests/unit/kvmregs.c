@@ -79,6 +79,21 @@ static enum uni_kvm_doing doing(const char *text, int *fd)
 	return uni_kvm_doing_parse(text, strlen(text), fd);
 }
 
+/* A guest died, and its VMM lives: no vCPU is in KVM. */
+static void all_vcpus_have_left(void **state)
+{
+	struct uni_kvm_vcpu v[2] = { { .doing = UNI_DOING_ELSE }, { .doing = UNI_DOING_ELSE } };
+	struct uni_err err = { 0 };
+
+	assert_int_equal(uni_kvm_left(42, v, 2, &err), -UNI_EBUSY);
+	assert_non_null(strstr(err.msg, "sleep in the VMM, pid 42"));
+	v[1].doing = UNI_DOING_IN_RUN;
+	assert_int_equal(uni_kvm_left(42, v, 2, &err), 0);
+	v[1].doing = UNI_DOING_RUNNING;
+	assert_int_equal(uni_kvm_left(42, v, 2, &err), 0);
+	assert_int_equal(uni_kvm_left(42, v, 0, &err), 0);
+}
+
 static void what_a_thread_does(void **state)
 {
 	int fd;
@@ -188,6 +203,7 @@ int main(void)
 		cmocka_unit_test(every_register_lands_under_its_name),
 		cmocka_unit_test(waiting_for_a_cpu_is_read),
 		cmocka_unit_test(system_registers),
+		cmocka_unit_test(all_vcpus_have_left),
 		cmocka_unit_test(what_a_thread_does),
 		cmocka_unit_test(who_is_awake),
 		cmocka_unit_test(names_of_vcpu_threads),

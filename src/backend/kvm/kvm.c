@@ -246,7 +246,9 @@ static int kvm_blocked(struct uni_target *t, struct uni_err *err)
 		return -err->code;
 	}
 	rc = uni_kvm_traced(k->pid, k->vcpu, k->nr, err);
-	return rc != 0 ? rc : uni_vmm_check_runs(k->pid, err);
+	if (rc == 0)
+		rc = uni_vmm_check_runs(k->pid, err);
+	return rc != 0 ? rc : uni_kvm_left(k->pid, k->vcpu, k->nr, err);
 }
 
 static void kvm_info(struct uni_target *t, struct uni_target_info *ret)

@@ -383,6 +383,20 @@ int uni_kvm_traced(int pid, const struct uni_kvm_vcpu *v, uint32_t nr, struct un
 	return rc;
 }
 
+int uni_kvm_left(int pid, const struct uni_kvm_vcpu *v, uint32_t nr, struct uni_err *err)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		if (v[i].doing != UNI_DOING_ELSE)
+			return 0;
+	}
+	return nr == 0 ? 0
+		       : uni_err_set(err, UNI_EBUSY,
+				 "the guest does not run: the threads of its vCPUs sleep in the "
+				 "VMM, "
+				 "pid %d. It has died, or a monitor has stopped it",
+				 pid);
+}
+
 /* The right to read this file is the same as the right to trace. */
 static bool has_right(int pid, int tid)
 {

@@ -94,5 +94,10 @@ int uni_kvm_find_threads(int pid, struct uni_kvm_vcpu *v, uint32_t nr, struct un
  * Returns 0 or -UNI_EBUSY.
  */
 int uni_kvm_traced(int pid, const struct uni_kvm_vcpu *v, uint32_t nr, struct uni_err *err);
+/*
+ * Have all vCPUs left KVM, and their threads sleep? So they do when a guest has died and its VMM
+ * lives on. Returns 0 or -UNI_EBUSY.
+ */
+int uni_kvm_left(int pid, const struct uni_kvm_vcpu *v, uint32_t nr, struct uni_err *err);
 
 #endif
