@@ -2,6 +2,7 @@
 /* Finds promises that could run and did not, because another one had the CPU, or the host had
  * it. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "promise/query.h"
@@ -19,6 +20,8 @@ static int by_begin(const void *a, const void *b)
 #define HOG_RUNS 4096
 
 #define USUAL 3
+
+#define SLEEP_MAX_US 1000000000000000 /* 30 years */
 
 struct long_runs {
 	UNI_VEC(const struct uni_promise_run *) all; /* by their beginning */
@@ -94,17 +97,41 @@ static bool is_usual(const struct uni_promise_model *m, const struct long_runs *
 	return nr >= USUAL && nr >= m->all.v[promise].nr_runs / 2 && nr >= r->all.nr / 10 * 9;
 }
 
-static int judge_wait(const struct uni_promise_model *m, const struct long_runs *r,
-	const struct uni_promise_wait *w, uint64_t busy_ns, struct uni_findings *f)
+/*
+ * When the waiter could go on. Somebody who sleeps can as soon as the time is up, though the main
+ * loop says so only when it gets the CPU. The port calls such a promise "sleep N us".
+ */
+static uint64_t ready_at(const struct uni_promise_model *m, const struct uni_promise_wait *w)
 {
+	const struct uni_promise *on = &m->all.v[w->on];
+	const char *name;
+	char buf[64];
+	uint64_t us = 0;
+
+	if (on->label == 0 || !on->created)
+		return w->ready;
+	name = uni_promise_name(m, w->on, buf, sizeof(buf));
+	if (strncmp(name, "sleep ", 6) != 0)
+		return w->ready;
+	for (name += 6; *name >= '0' && *name <= '9' && us < SLEEP_MAX_US; name++)
+		us = us * 10 + (uint64_t)(*name - '0');
+	if (strcmp(name, " us") != 0 || us >= SLEEP_MAX_US)
+		return w->ready;
+	return uni_min(w->ready, uni_max(w->begin, on->begin + us * 1000));
+}
+
+static int judge_wait(const struct uni_promise_model *m, const struct long_runs *r,
+	const struct uni_promise_wait *wait, uint64_t busy_ns, struct uni_findings *f)
+{
+	struct uni_promise_wait due = *wait, *w = &due;
 	uint64_t to = w->end == UNI_PROMISE_OPEN ? m->end : w->end, from, until;
 	const struct uni_promise_run *by;
-	struct uni_finding found = { .kind = UNI_FINDING_STARVED,
-		.time = w->ready,
-		.who = w->waiter,
-		.by = UNI_PROMISE_NONE };
+	struct uni_finding found = {
+		.kind = UNI_FINDING_STARVED, .who = w->waiter, .by = UNI_PROMISE_NONE
+	};
 
-	if (w->ready == UNI_PROMISE_OPEN || to - w->ready < busy_ns)
+	w->ready = found.time = uni_min(ready_at(m, wait), to);
+	if (to - w->ready < busy_ns)
 		return 0;
 	by = find_hog(r, w, to, busy_ns);
 	if (by == NULL)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/checked.h"
 #include "promise_events.h"
 
 /* 2 comes while 3 has the CPU, for `ms` yet, heard of every `step` ns; then 1 runs, who waited. */
@@ -50,6 +51,61 @@ static void starvation(void **state)
 	uni_findings_deinit(&f);
 	assert_int_equal(uni_promise_findings(m, 60000000, &f), 0);
 	assert_int_equal(f.all.nr, 0);
+}
+
+/* 1 sleeps for 20 ms by a promise of this name; 3 computes for 50 ms, and then 1 is woken. */
+static size_t late_sleepers(const char *name, bool woken, uint64_t *ns_ret)
+{
+	const struct uni_promise_model *m;
+	struct uni_findings f = { 0 };
+	uint64_t until;
+	size_t nr;
+
+	create(NOBODY, 1, 19, "sleeper");
+	create(NOBODY, 3, 19, "busy");
+	create(1, 2, 2, name);
+	ev(UNI_PE_TRY_READ, 1, 2);
+	ev(UNI_PE_SWITCH, 3, NOBODY);
+	for (until = now + 50000000; now + 1000000 < until; now += 1000000)
+		assert_int_equal(uni_promise_builder_heard(b, 0, now + 1000000), 0);
+	now = until;
+	create(3, 4, 19, "another");
+	if (woken) {
+		ev(UNI_PE_RESOLVE, 3, 2);
+		ev(UNI_PE_READ, 1, 2);
+	}
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
+	nr = f.all.nr;
+	*ns_ret = nr != 0 ? f.all.v[0].ns : 0;
+	if (nr != 0)
+		assert_int_equal(f.all.v[0].other, uni_promise_find(b, 3));
+	uni_findings_deinit(&f);
+	return nr;
+}
+
+static void again(void)
+{
+	(void)end(NULL);
+	assert_int_equal(begin(NULL), 0);
+}
+
+static void a_sleeper_is_late(void **state)
+{
+	static const char *const not_late[] = { "sleep 60000 us", "sleep 20000 ms", "sleep us",
+		"sleep", "sleep 20000 us!", "sleep 99999999999999999999 us", "packet" };
+	uint64_t ns;
+
+	(void)state;
+	assert_int_equal(late_sleepers("sleep 20000 us", true, &ns), 1);
+	assert_in_range(ns, 29000000, 31000000);
+	again();
+	/* The trace may end before it is woken. */
+	assert_int_equal(late_sleepers("sleep 20000 us", false, &ns), 1);
+	for (size_t i = 0; i < uni_array_len(not_late); i++) {
+		again();
+		assert_int_equal(late_sleepers(not_late[i], true, &ns), 0);
+	}
 }
 
 /* Nothing is heard of it: the host may have run something else. */
@@ -138,6 +194,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(starvation, begin, end),
+		cmocka_unit_test_setup_teardown(a_sleeper_is_late, begin, end),
 		cmocka_unit_test_setup_teardown(perhaps_the_host, begin, end),
 		cmocka_unit_test_setup_teardown(usual_hog, begin, end),
 		cmocka_unit_test_setup_teardown(all_are_slow, begin, end),
