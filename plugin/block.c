@@ -272,7 +272,7 @@ static struct block *block_create(const struct qemu_plugin_tb *tb, uint64_t move
 	struct block *b = n != 0 && n <= UNI_EXACT_BLOCK_INSN
 				  ? aligned_alloc(_Alignof(struct block), sizeof(*b))
 				  : NULL;
-	uint64_t first, index;
+	uint64_t first = 0, index = 0;
 	uint8_t *length;
 
 	if (b == NULL)

@@ -5,8 +5,9 @@
  * on. The parent waits for it, writes a line about it, takes back what it printed, and goes on with
  * the memory.
  *
- * UNI_NOMEM names two files, with a blank between them. The first is a table of the ways that were taken, which all commands of a
- * test share. The second has a line for each child: its status, a hash of standard output, standard error, and the way's addresses.
+ * UNI_NOMEM names two files, with a blank between them. The first is a table of the ways that were
+ * taken, which all commands of a test share. The second has a line for each child: its status, a
+ * hash of standard output, standard error, and the way's addresses.
  */
 #include <errno.h>
 #include <execinfo.h>
