@@ -149,6 +149,7 @@ static void note_switch(uint64_t who)
 {
 	const struct uni_trace_promise *p = find_place(who);
 
+	table->running = who;
 	if (p && p->waits_for != UNI_PROMISE_NOBODY && !is_lock(find_place(p->waits_for)))
 		note_run(who);
 }
@@ -181,6 +182,8 @@ static void note_become(uint64_t which, uint64_t other)
 
 	if (which != other)
 		keep_meant(which, other);
+	if (table->running == which)
+		table->running = other;
 	if (!p || !to)
 		return;
 	for (uint32_t i = 0;
@@ -226,6 +229,8 @@ static void note_end(uint64_t which)
 {
 	struct uni_trace_promise *p = find_place(which);
 
+	if (table->running == which)
+		table->running = UNI_PROMISE_NOBODY;
 	if (!p)
 		return;
 	for (uint32_t i = 0; p->flags & UNI_TRACE_PROMISE_OWNS && i < table->room; i++) {
@@ -286,6 +291,9 @@ static void change_table(unsigned kind, uint64_t a, uint64_t b, uint32_t c, cons
 		break;
 	case UNI_PROMISE_SWITCH:
 		note_switch(a);
+		break;
+	case UNI_PROMISE_HIATUS:
+		table->running = UNI_PROMISE_NOBODY;
 		break;
 	case UNI_PROMISE_SIGNAL:
 		note_run(a);

@@ -370,7 +370,7 @@ struct uni_trace_promises {
 	uint64_t
 		missed; /* changes that found no room, or the table busy: what it says may be old */
 	uint64_t used;	/* places */
-	uint64_t reserved;
+	uint64_t running; /* the last one to get a CPU. UNI_PROMISE_NOBODY: none; 0: not known */
 };
 
 struct uni_trace_head {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads that a guest tells the tracer of, as MirageOS' are: promises, which have no stack. Nobody
- * knows on which vCPU they run. The guest keeps a table of those that are open
- * (uni_promise_keep()), and its layout is ours. For guests that have no threads of another kind.
+ * Threads that a guest tells the tracer of, as MirageOS' are: promises, which have no stack. The
+ * guest keeps a table of those that are open (uni_promise_keep()), and its layout is ours. The
+ * table says which of them was the last to get a CPU. In a guest with one CPU that one runs on vCPU
+ * 0. For guests that have no threads of another kind.
  */
 #include <stdio.h>
 
@@ -19,7 +20,8 @@ static const struct uni_model_struct structs[] = { { 0 } };
 struct table {
 	uint64_t first; /* place */
 	uint32_t room;
-	bool whole; /* nothing of it is missing or just being changed */
+	bool whole;	  /* nothing of it is missing or just being changed */
+	uint64_t running; /* a promise; UNI_PROMISE_NOBODY: none */
 };
 
 static bool find_table(struct uni_look *look, struct table *ret)
@@ -32,7 +34,8 @@ static bool find_table(struct uni_look *look, struct table *ret)
 		t.room > ROOM_MAX || (t.room & (t.room - 1)) != 0 ||
 		!uni_range_ok(table, sizeof(t) + t.room * sizeof(struct uni_trace_promise)))
 		return false;
-	*ret = (struct table){ table + sizeof(t), t.room, t.busy == 0 && t.missed == 0 };
+	*ret = (struct table){ table + sizeof(t), t.room, t.busy == 0 && t.missed == 0,
+		t.running != 0 ? t.running : UNI_PROMISE_NOBODY };
 	return true;
 }
 
@@ -131,11 +134,25 @@ static bool read_thread(struct uni_look *look, struct uni_guest_thread *t)
 	return true;
 }
 
-static uint64_t no_current_thread(struct uni_look *look, uint32_t vcpu)
+/* With several CPUs, the table does not say on which one. A thread that waits is about to leave
+ * its CPU, or has left it unheard. */
+static uint64_t find_current(struct uni_look *look, uint32_t vcpu)
 {
-	(void)look;
-	(void)vcpu;
-	return 0;
+	struct table t = { 0 };
+	struct uni_trace_promise p;
+	uint32_t nr_cpus;
+	uint64_t at;
+
+	if (vcpu != 0 || look->regs[0].state == UNI_VCPU_HALTED ||
+		uni_as_read(look->as,
+			uni_gva_of(look->m->sym[HEAD] + offsetof(struct uni_trace_head, nr_cpus)),
+			&nr_cpus, sizeof(nr_cpus)) != 0 ||
+		nr_cpus != 1 || !find_table(look, &t) || t.running == UNI_PROMISE_NOBODY)
+		return 0;
+	at = find_promise(look, t.running);
+	if (at == 0 || !read_place(look, at, &p) || p.waits_for != UNI_PROMISE_NOBODY)
+		return 0;
+	return is_thread(&p) || p.name[0] != '\0' ? at : 0;
 }
 
 const struct uni_guest_ops uni_guest_tracer = {
@@ -146,5 +163,5 @@ const struct uni_guest_ops uni_guest_tracer = {
 	.structs = structs,
 	.each = each_told_thread,
 	.read = read_thread,
-	.current = no_current_thread,
+	.current = find_current,
 };

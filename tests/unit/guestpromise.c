@@ -293,6 +293,37 @@ static const struct uni_trace_promise *place_of(const struct uni_trace_promises 
 	return NULL;
 }
 
+/* The last one to get a CPU, by what it is now. */
+static void table_of_who_runs(void **state)
+{
+	static _Alignas(64) uint8_t
+		room[sizeof(struct uni_trace_promises) + 16 * sizeof(struct uni_trace_promise)];
+	const struct uni_trace_promises *t = (const void *)room;
+
+	(void)state;
+	begin(4);
+	uni_trace_head.control.promises = 0;
+	assert_int_equal(uni_promise_keep(room, sizeof(room)), 0);
+	assert_true(t->running == 0);
+	uni_promise_named(UNI_PROMISE_NOBODY, 1, UNI_PROMISE_THREAD, "one");
+	uni_promise_named(UNI_PROMISE_NOBODY, 2, UNI_PROMISE_THREAD, "two");
+	uni_promise_switch(1);
+	assert_int_equal(t->running, 1);
+	uni_promise_hiatus(UNI_PROMISE_WAIT_FOR_WORK);
+	assert_true(t->running == UNI_PROMISE_NOBODY);
+	uni_promise_resume();
+	assert_true(t->running == UNI_PROMISE_NOBODY);
+	uni_promise_switch(2);
+	assert_int_equal(t->running, 2);
+	uni_promise_become(2, 3);
+	assert_int_equal(t->running, 3);
+	uni_promise_resolve(3, 1);
+	assert_int_equal(t->running, 3);
+	uni_promise_resolve(3, 3);
+	assert_true(t->running == UNI_PROMISE_NOBODY);
+	free(finish());
+}
+
 /* A lock waits for its owner; whoever waits for it does so until it has it. */
 static void table_of_locks(void **state)
 {
@@ -470,6 +501,7 @@ int main(void)
 		cmocka_unit_test(each_call),
 		cmocka_unit_test(nothing_while_off),
 		cmocka_unit_test(table_of_what_is_open),
+		cmocka_unit_test(table_of_who_runs),
 		cmocka_unit_test(table_of_locks),
 		cmocka_unit_test(table_of_what_became),
 		cmocka_unit_test(interrupted),

@@ -52,10 +52,53 @@ static void told_threads(void **state)
 	close_bench(&b);
 }
 
+/* The one that the table says got a CPU last, unless it waits, or is no thread. */
+static void thread_that_runs(void **state)
+{
+	const struct uni_guest_thread *t;
+	struct bench b;
+	int rc;
+
+	assert_true(load(&b, "tracer-gcc", &rc));
+	open_guest(&b);
+	t = b.list->v;
+	put64(&b, "table", offsetof(struct uni_trace_promises, running), 1);
+	walk(&b, 1);
+	assert_int_equal(b.list->nr, 3);
+	assert_string_equal(t[1].name, "netif");
+	assert_true(t[1].state == UNI_THREAD_RUNNING && t[1].vcpu == 0);
+	assert_true(t[0].vcpu == -1 && t[2].vcpu == -1);
+	/* It waits in the guest for work. */
+	b.regs[0].state = UNI_VCPU_HALTED;
+	walk(&b, 1);
+	assert_true(t[1].state == UNI_THREAD_UNKNOWN && t[1].vcpu == -1);
+	b.regs[0].state = UNI_VCPU_RUNNING;
+	/* One that waits, one that is not there, none, and what an older guest says. */
+	for (unsigned i = 0; i < 4; i++) {
+		put64(&b, "table", offsetof(struct uni_trace_promises, running),
+			(const uint64_t[]){ 2, 50, UNI_PROMISE_NOBODY, 0 }[i]);
+		walk(&b, 1);
+		assert_int_equal(b.list->nr, 3);
+		for (unsigned k = 0; k < 3; k++)
+			assert_int_equal(t[k].vcpu, -1);
+	}
+	/* A thing with a name may run, too. With several CPUs nobody knows where. */
+	put64(&b, "table", offsetof(struct uni_trace_promises, running), 7);
+	walk(&b, 1);
+	assert_int_equal(b.list->nr, 4);
+	assert_string_equal(t[3].name, "arp reply");
+	assert_int_equal(t[3].vcpu, 0);
+	put64(&b, "uni_trace_head", offsetof(struct uni_trace_head, nr_cpus) & ~7ull, 2ull << 32);
+	walk(&b, 1);
+	assert_int_equal(b.list->nr, 3);
+	close_bench(&b);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(told_threads),
+		cmocka_unit_test(thread_that_runs),
 	};
 
 	if (argc != 2)

@@ -21,7 +21,7 @@ struct {
 		FREE, FREE, OPEN(1, UNI_PROMISE_THREAD, UNI_PROMISE_NOBODY, "netif"), FREE, FREE,
 		OPEN(3, UNI_PROMISE_WAIT, 99, ""), FREE, FREE, FREE } };
 
-struct uni_trace_head uni_trace_head = { .promises = (uint64_t)&table };
+struct uni_trace_head uni_trace_head = { .nr_cpus = 1, .promises = (uint64_t)&table };
 
 void (*uni_promise_keeper)(unsigned kind, uint64_t a, uint64_t b, uint32_t c, const char *text);
 
