@@ -63,7 +63,7 @@ static bool take_record(uint16_t cls, const uint8_t *data, unsigned nr, uint32_t
 
 static void ask(const struct uni_promise_model *m)
 {
-	const struct uni_promise_list_opts all = { 0 };
+	const struct uni_promise_list_opts all = { .all = true };
 	struct uni_findings found = { 0 };
 	struct uni_sink *out = NULL;
 	struct uni_strbuf text;

@@ -18,6 +18,9 @@ static const struct uni_opt *list_trace_threads_options(void)
 		{ 'l', "like", UNI_OPT_STR, &o.list.like, "GLOB",
 			"only those whose name or type matches; * and ? stand for any text", NULL,
 			NULL },
+		{ 'a', "all", UNI_OPT_FLAG, &o.list.all, NULL,
+			"also promises without a name that nobody waits for (--like: always)", NULL,
+			NULL },
 		{ 'n', "max", UNI_OPT_U64, &o.max, "N", "rows to list at most (default: all)", NULL,
 			NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL,
@@ -54,7 +57,10 @@ const struct uni_cmd uni_trace_threads = {
 		   "(- reads one from stdin). Those that should have ended come first "
 		   "(NEVER), then open\n"
 		   "ones, then the others by life. WAIT is the time between wanting a value "
-		   "and running again.",
+		   "and running again.\n"
+		   "A program on Lwt makes a promise at each step. Those without a name, that "
+		   "nobody\n"
+		   "waits for, are left out without --all.",
 	.examples = "  uniscope trace threads web1.uniscope --open\n"
 		    "  uniscope trace threads trace.ctf --like 'tcp*'",
 	.min_operands = 1,

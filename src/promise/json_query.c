@@ -93,6 +93,7 @@ int uni_promise_json_threads(struct uni_sink *out, const struct uni_promise_mode
 		json_row(&j, m, *i);
 	uni_json_array_end(&j);
 	uni_json_kv(u64, &j, "more", rows.more);
+	uni_json_kv(u64, &j, "nameless", rows.nameless);
 	uni_json_object_end(&j);
 	uni_vec_free(&rows.all);
 	return 0;

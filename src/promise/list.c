@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which promises are listed, and in which order. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "base/text.h"
@@ -38,6 +39,20 @@ static int compare_keys(const void *a, const void *b)
 	return p->i < q->i ? -1 : 1;
 }
 
+#define NAMELESS "a promise" /* the OCaml port calls so what a thread waits for and has no name */
+
+/* A program on Lwt makes a promise at each `>>=`. A thread is one that its program calls so, one
+ * with a name, or one that others wait for now. One from before the trace is a thread if it runs.
+ */
+static bool is_thread(const struct uni_promise_model *m, const struct uni_promise *p)
+{
+	bool named = p->label != 0 && strcmp(uni_strtab_get(m->text, p->label), NAMELESS) != 0;
+
+	return named || p->awaited || p->should_resolve || p->type == UNI_PROMISE_TYPE_THREAD ||
+	       p->type == UNI_PROMISE_TYPE_ASYNC || p->type == UNI_PROMISE_TYPE_LOCK ||
+	       (!p->created && p->nr_runs != 0);
+}
+
 static bool is_listed(
 	const struct uni_promise_model *m, uint32_t i, const struct uni_promise_list_opts *opts)
 {
@@ -54,6 +69,7 @@ static bool is_listed(
 int uni_promise_list(const struct uni_promise_model *m, const struct uni_promise_list_opts *opts,
 	struct uni_promise_rows *ret)
 {
+	bool all = opts->all || opts->like != NULL;
 	struct uni_promise_rows rows = { 0 };
 	UNI_VEC(struct key) keys = { 0 };
 	size_t nr;
@@ -62,7 +78,11 @@ int uni_promise_list(const struct uni_promise_model *m, const struct uni_promise
 		const struct uni_promise *p = &m->all.v[i];
 		const struct key k = { uni_promise_life(m, p), i, (uint8_t)promise_rank(p) };
 
-		if (is_listed(m, i, opts) && !uni_vec_push(&keys, k))
+		if (!is_listed(m, i, opts))
+			continue;
+		if (!all && !is_thread(m, p))
+			rows.nameless++;
+		else if (!uni_vec_push(&keys, k))
 			goto fail;
 	}
 	if (keys.nr != 0)

@@ -6,14 +6,16 @@
 #include "promise/model.h"
 
 struct uni_promise_list_opts {
-	const char *like; /* only those whose label or type matches this glob; NULL: all */
+	const char *like; /* only those whose label or type matches this glob; NULL: any */
 	bool open_only;
+	bool all;   /* also promises without a name that nobody waits for; as with `like` */
 	size_t max; /* rows; 0: all */
 };
 
 struct uni_promise_rows {
 	UNI_VEC(uint32_t) all;
-	size_t more; /* that opts->max left out */
+	size_t more;	 /* that opts->max left out */
+	size_t nameless; /* that opts->all would add */
 };
 
 /* First open promises that should not be, then other open ones, then by life. Returns 0 or

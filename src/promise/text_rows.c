@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/text.h"
 #include "promise/query_priv.h"
 #include "promise/text.h"
 
@@ -176,6 +177,12 @@ int uni_promise_text_threads(struct uni_sink *out, const struct uni_promise_mode
 	}
 	if (rows.more != 0)
 		uni_sink_printf(out, "and %zu more\n", rows.more);
+	if (rows.nameless != 0)
+		uni_sink_printf(out,
+			"%zu promise%s without a name, that nobody waits for, %s left out "
+			"(`trace threads --all`)\n",
+			rows.nameless, uni_plural(rows.nameless),
+			rows.nameless == 1 ? "is" : "are");
 	uni_vec_free(&rows.all);
 	return 0;
 }

@@ -344,7 +344,7 @@ promised() { # FILE
 	shift
 	command -v protoc >/dev/null || set -- "$1" "$2"
 	for x in "$@"; do "$U" export "$file" -f "${x%:*}" -o "out.${x#*:}" 2>err || return 1; done
-	"$U" trace threads --json "$file" >threads.json && set -- $(for x in "$@"; do echo "out.${x#*:}"; done) &&
+	"$U" trace threads --json --all "$file" >threads.json && set -- $(for x in "$@"; do echo "out.${x#*:}"; done) &&
 		python3 "$SRC/tests/e2e/exchange/promises.py" "$@" threads.json
 }
 for x in two ring; do

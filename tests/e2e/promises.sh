@@ -174,7 +174,7 @@ exported() {
 		grep -q 'uftrace is left out: .*no function calls' "$T/err" || { cat "$T/err"; ls "$T/all"; return 1; }
 	set -- "$T/all/profile.trace.json" "$T/all/profile.fxt" "$T/all/profile.pftrace"
 	command -v protoc >/dev/null || set -- "$1" "$2"
-	"$U" trace threads --json "$T/s.uniscope" >"$T/threads.json" &&
+	"$U" trace threads --json --all "$T/s.uniscope" >"$T/threads.json" &&
 		python3 "$SRC/tests/e2e/exchange/promises.py" "$@" "$T/threads.json"
 }
 

@@ -266,10 +266,63 @@ static void nothing_is_told_of_waits(void **state)
 	uni_findings_deinit(&f);
 }
 
+static bool is_in_list(const struct uni_promise_model *m, bool every, uint64_t id)
+{
+	const struct uni_promise_list_opts opts = { .all = every };
+	struct uni_promise_rows rows = { 0 };
+	bool found = false;
+
+	assert_int_equal(uni_promise_list(m, &opts, &rows), 0);
+	uni_vec_foreach (i, &rows.all)
+		found |= m->all.v[*i].id == id;
+	assert_int_equal(rows.all.nr + rows.nameless, m->all.nr);
+	uni_vec_free(&rows.all);
+	return found;
+}
+
+static void create_nameless(uint64_t by, uint64_t id, uint8_t type)
+{
+	put((struct uni_promise_event){
+		.kind = UNI_PE_CREATE, .thread = by, .other = id, .type = type });
+}
+
+/* A promise of each step of a program is no thread. */
+static void list_of_threads(void **state)
+{
+	const struct uni_promise_list_opts like = { .like = "bind*" };
+	struct uni_promise_rows rows = { 0 };
+	const struct uni_promise_model *m;
+
+	(void)state;
+	ev(UNI_PE_SWITCH, 50, NOBODY); /* from before the trace */
+	create_nameless(NOBODY, 1, UNI_PROMISE_TYPE_THREAD);
+	create_nameless(1, 2, 2);
+	create(1, 3, 2, "reply");
+	create_nameless(1, 4, 2);
+	create_nameless(1, 5, 2);
+	create_nameless(1, 6, UNI_PROMISE_TYPE_ASYNC);
+	ev(UNI_PE_SWITCH, 4, NOBODY);
+	ev(UNI_PE_TRY_READ, 4, 5);
+	ev(UNI_PE_SHOULD_RESOLVE, 2, NOBODY);
+	create_nameless(1, 70, 2);
+	create(1, 8, 0, "a promise");
+	m = uni_promise_builder_finish(b);
+	for (unsigned i = 0; i < 9; i++) {
+		uint64_t id = (const uint64_t[]){ 50, 1, 2, 3, 4, 5, 6, 70, 8 }[i];
+
+		assert_true(is_in_list(m, true, id));
+		assert_int_equal(is_in_list(m, false, id), id != 4 && id != 70 && id != 8);
+	}
+	/* Whoever asks for one by its name or type gets it. */
+	assert_int_equal(uni_promise_list(m, &like, &rows), 0);
+	assert_int_equal(rows.all.nr, 5);
+	uni_vec_free(&rows.all);
+}
+
 /* The main loop ends a sleep, in no thread: then there is nobody to name. */
 static void over_by_the_main_loop(void **state)
 {
-	const struct uni_promise_list_opts all = { 0 };
+	const struct uni_promise_list_opts all = { .all = true };
 	const struct uni_promise_model *m;
 	struct uni_strbuf s;
 	struct uni_sink *out = NULL;
@@ -305,6 +358,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(over_by_the_main_loop, begin, end),
+		cmocka_unit_test_setup_teardown(list_of_threads, begin, end),
 		cmocka_unit_test_setup_teardown(a_silent_end, begin, end),
 		cmocka_unit_test_setup_teardown(lost_before, begin, end),
 		cmocka_unit_test_setup_teardown(lost_events_are_counted, begin, end),
