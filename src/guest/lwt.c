@@ -60,6 +60,7 @@ struct place {
 	uint8_t holder;
 	bool pending; /* it is a pending promise */
 	bool moved;   /* another place has it */
+	bool led_to;  /* a callback of another promise resolves it */
 };
 
 struct own {
@@ -124,17 +125,26 @@ static void find_roots(struct uni_model *m, const struct uni_image *img)
 	}
 }
 
-/* Notes a block to look at, once. */
-static void add_place(struct own *own, uint64_t at, enum holder holder)
+/* Its slot, or the free one for it. There are twice as many slots as places. */
+static uint32_t slot_of(const struct own *own, uint64_t at)
 {
 	uint32_t i = (uint32_t)(uni_hash_pair(at, 0) % (2 * PLACES_MAX));
 
+	while (own->slot[i] != 0 && own->place[own->slot[i] - 1].at != at)
+		i = (i + 1) % (2 * PLACES_MAX);
+	return i;
+}
+
+/* Notes a block to look at, once. */
+static void add_place(struct own *own, uint64_t at, enum holder holder)
+{
+	uint32_t i;
+
 	if (!uni_ocaml_may_be_block(&own->ocaml, at))
 		return;
-	for (; own->slot[i] != 0; i = (i + 1) % (2 * PLACES_MAX)) {
-		if (own->place[own->slot[i] - 1].at == at)
-			return;
-	}
+	i = slot_of(own, at);
+	if (own->slot[i] != 0)
+		return;
 	if (own->nr == PLACES_MAX) {
 		own->more = true;
 		return;
@@ -448,7 +458,7 @@ static bool add_waiters(struct uni_look *look, const struct place *place)
 	uint64_t callbacks[NR_CALLBACKS], closure;
 	struct parts p = { .nr = 1 };
 
-	if (!read_pending(look, place->at, callbacks) ||
+	if (place->led_to || !read_pending(look, place->at, callbacks) ||
 		!uni_ocaml_is_number(callbacks[HOW_TO_CANCEL]))
 		return true;
 	p.v[0] = callbacks[REGULAR];
@@ -466,6 +476,28 @@ static bool add_waiters(struct uni_look *look, const struct place *place)
 			return false;
 	}
 	return true;
+}
+
+/* Lwt.protected, and with it a stream's reader, has a promise that can be cancelled like one that
+ * something outside resolves. But a callback of another one resolves it: its waiters are found from
+ * there. */
+static void mark_led_to(struct uni_look *look, const struct place *from)
+{
+	struct own *own = look->m->own;
+	uint64_t callbacks[NR_CALLBACKS], closure;
+	struct parts p = { .nr = 1 };
+
+	if (!read_pending(look, from->at, callbacks))
+		return;
+	p.v[0] = callbacks[REGULAR];
+	while ((closure = next_callback(look, &p)) != 0) {
+		struct uni_guest_thread t = { .vcpu = -1 };
+		uint64_t result = uni_ocaml_moved(look, read_callback(look, closure, &t));
+		uint32_t slot = slot_of(own, result);
+
+		if (own->slot[slot] != 0 && result != from->at)
+			own->place[own->slot[slot] - 1].led_to = true;
+	}
 }
 
 static void each_waiter(struct uni_look *look)
@@ -488,6 +520,12 @@ static void each_waiter(struct uni_look *look)
 		if (i >= held || own->place[i].pending)
 			expand_place(look, i);
 	}
+	for (uint32_t i = 0; i < own->nr; i++) {
+		if (own->place[i].pending)
+			mark_led_to(look, &own->place[i]);
+	}
+	own->more |= own->steps >= STEPS_MAX;
+	own->steps = 0;
 	for (uint32_t i = 0; i < own->nr; i++) {
 		if (own->place[i].pending && !add_waiters(look, &own->place[i]))
 			return;

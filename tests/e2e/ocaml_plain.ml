@@ -21,11 +21,13 @@ let seen : unit Lwt_condition.t = Lwt_condition.create ()
 let watch () = Lwt_condition.wait seen >>= fun () -> Lwt.return_unit (* watch *)
 let ask () = reply >>= fun () -> Lwt.return_unit (* ask *)
 let doze () = sleep () >>= fun () -> Lwt.return_unit (* doze *)
+let stream, _push = Lwt_stream.create ()
+let read () = Lwt_stream.next stream >>= fun () -> Lwt.return_unit (* read *)
 let listen () = Lwt_unix.wait_read Lwt_unix.stdin >>= fun () -> exit 0 (* listen *)
 
 let () =
   Lwt.async watch;
   Lwt.async (fun () -> sleep () >>= fun () -> Lwt.return_unit); (* nap *)
-  let all = Lwt.join [ serve (); ask (); doze (); listen () ] in
+  let all = Lwt.join [ serve (); ask (); doze (); read (); listen () ] in
   print_endline "done";
   Lwt_main.run all

@@ -169,9 +169,44 @@ static void callback_around_another(void **state)
 	inner = BLOCK(CLOSURE, code, INFO(1, 2), BLOCK(0, NOTHING), inner, NUMBER(4));
 	put64(&b, "camlSolo5_os__Time__data_begin", 0,
 		pending(BLOCK(1, inner), NOTHING, NUMBER(1)));
-	assert_int_equal(look(), 2);
+	assert_int_equal(look(), 1);
 	assert_non_null(thread_of("App.serve"));
 	assert_int_equal(thread_of("App.serve")->state, UNI_THREAD_SLEEPING);
+	close_bench(&b);
+}
+
+/* Lwt.protected, and with it the reader of a stream: a promise that looks as if something outside
+ * resolved it, but it waits for another one. */
+static void reader_is_one_thread(void **state)
+{
+	const struct uni_guest_thread *t;
+	uint64_t guarded, signal, both;
+
+	open_heap();
+	guarded = pending(
+		bind("camlApp__serve_2", pending(NOTHING, NOTHING, NUMBER(1))), NOTHING, NUMBER(1));
+	signal = pending(
+		BLOCK(1, BLOCK(CLOSURE, address(&b, "camlLwt__callback_1"), INFO(1, 2), guarded)),
+		NOTHING, NUMBER(1));
+	put64(&b, "camlSolo5_os__Time__data_begin", 0, guarded);
+	put64(&b, "camlSolo5_os__Time__data_begin", 8, signal);
+	assert_int_equal(look(), 1);
+	t = b.list->v;
+	assert_string_equal(t->name, "App.serve");
+	assert_int_equal(t->nr_then, 1);
+	/* Between them is one that waits for others, as of a stream that a function fills. */
+	both = pending(
+		BLOCK(1, BLOCK(CLOSURE, address(&b, "camlLwt__callback_1"), INFO(1, 2), guarded)),
+		NOTHING, BLOCK(0, NOTHING));
+	put64(&b, "camlSolo5_os__Time__data_begin", 8,
+		pending(bind("camlApp__beat_1", both), NOTHING, NUMBER(1)));
+	assert_int_equal(look(), 1);
+	assert_int_equal(t->nr_then, 2);
+	assert_string_equal(t->name, "App.serve");
+	/* Nothing else resolves it. */
+	put64(&b, "camlSolo5_os__Time__data_begin", 8, NOTHING);
+	assert_int_equal(look(), 1);
+	assert_int_equal(t->nr_then, 1);
 	close_bench(&b);
 }
 
@@ -366,6 +401,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(held_by_main_loop),
 		cmocka_unit_test(held_by_modules),
 		cmocka_unit_test(callback_around_another),
+		cmocka_unit_test(reader_is_one_thread),
 		cmocka_unit_test(led_to_by_others),
 		cmocka_unit_test(closures_of_all_kinds),
 		cmocka_unit_test(found_on_stacks),
