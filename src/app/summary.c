@@ -236,7 +236,9 @@ void uni_summary_unsure(const struct uni_profile *p)
 	if (nr > UNSURE_NAMES)
 		uni_strbuf_addf(&text, " and %zu more", nr - UNSURE_NAMES);
 	if (!uni_strbuf_failed(&text))
-		uni_note("UNSURE: samples of these functions may be of their callers or of their "
-			 "callees: %s",
+		uni_note("UNSURE: only where chains end is in doubt, and not who called. So many "
+			 "of the "
+			 "samples of these functions may be of their callers or of their callees: "
+			 "%s",
 			text.s);
 }

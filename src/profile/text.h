@@ -24,7 +24,10 @@ void uni_text_number(char *ret, double v);
 /* The terminal's colour for such a share; "" for a small one. */
 const char *uni_text_heat(double percent);
 
-#define UNI_UNSURE_LEGEND UNI_UNSURE_MARK "  " UNI_UNSURE_MEANS "\n" /* below rows with marks */
+/* Below rows with marks. */
+#define UNI_UNSURE_LEGEND                          \
+	UNI_UNSURE_MARK "  " UNI_UNSURE_MEANS "\n" \
+			"    (where a chain ends is in doubt, and not the callers in it)\n"
 /* Functions by self value, with totals. States how many were left out. */
 int uni_text_functions(
 	const struct uni_profile *p, const struct uni_text_opts *opts, struct uni_sink *out);

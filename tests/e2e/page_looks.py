@@ -38,7 +38,7 @@ def told(b, T, craft, frames, text, same, ok):
     b.open(f"file://{T}/few.html#v=flame")
     same(text(b, ".doubtful span"), "only 2 samples to tell shares from; half of them", "looks: that samples are too few is told above the flame graph")
     craft("half", {**head, "samples": {**head["samples"], "frames": [[*row, 0.43] for row in frames("work")]}}, data)
-    doubt = "~ 43.0 % of its own samples may be of its caller, its callee, or code that leads into it"
+    doubt = "~ 43.0 % of its own samples may be of its caller, its callee, or code that leads into it. The callers in their chains are not in doubt by that"
     for name, row in (("half", ["work ~", doubt]), ("few", ["work", ""])):
         b.open(f"file://{T}/{name}.html#v=functions")
         b.settle()

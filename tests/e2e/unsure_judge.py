@@ -37,7 +37,8 @@ text, _ = said("report", "--tree", "-n", "0", s)
 table, tree = text.split("   TOTAL      SELF   FUNCTION", 1)
 only(table, r"(0xf\w+(?: ~)?)$", "report")
 only(tree, r"(0xf\w+(?: ~)?)$", "report --tree")
-assert " ~  over 10 % of its own samples may be of its caller, its callee, or code that leads into it\n" in table, table
+assert " ~  over 10 % of its own samples may be of its caller, its callee, or code that leads into it\n" \
+    "    (where a chain ends is in doubt, and not the callers in it)\n" in table, table
 for words in (["report", "--json", s], ["export", "-f", "json", s]):
     got = {f["name"]: f["unsure"] for f in json.loads(said(*words)[0])["functions"] if "unsure" in f}
     assert {k: round(v, 9) for k, v in got.items()} == {k: round(v / own[k], 9) for k, v in unsure.items()}, (words, got)
@@ -45,6 +46,7 @@ titles = re.findall(r"<title>(0xf\w+) \([^)]*\)(| ~: [^<]*)</title>", said("expo
 assert {n for n, mark in titles if mark} == {name} and len(titles) > 99, titles
 for form in ("folded", "pprof", "speedscope", "callgrind"):
     _, err = said("export", "-f", form, s)
+    assert "only where chains end is in doubt, and not who called" in err, err
     assert f"callees: {name} ({100 * unsure[name] / own[name]:.0f} %)\n" in err, err
 page = s + ".html"
 said("report", "--html", page, s)

@@ -7,7 +7,7 @@ export interface Func { name: string; kind: string; image: string; place: string
 
 // QEMU stops where a block of code begins. '': all its samples are sure.
 export function doubt(f: Func): string {
-    return f.unsure > 0 ? `~ ${percent(f.unsure, 1)} of its own samples may be of its caller, its callee, or code that leads into it` : '';
+    return f.unsure > 0 ? `~ ${percent(f.unsure, 1)} of its own samples may be of its caller, its callee, or code that leads into it. The callers in their chains are not in doubt by that` : '';
 }
 
 // All functions of all trees: the same name of the same image is the same function everywhere.
