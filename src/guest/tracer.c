@@ -143,7 +143,7 @@ static uint64_t find_current(struct uni_look *look, uint32_t vcpu)
 	uint32_t nr_cpus;
 	uint64_t at;
 
-	if (vcpu != 0 || look->regs[0].state == UNI_VCPU_HALTED ||
+	if (vcpu != 0 ||
 		uni_as_read(look->as,
 			uni_gva_of(look->m->sym[HEAD] + offsetof(struct uni_trace_head, nr_cpus)),
 			&nr_cpus, sizeof(nr_cpus)) != 0 ||

@@ -68,10 +68,10 @@ static void thread_that_runs(void **state)
 	assert_string_equal(t[1].name, "netif");
 	assert_true(t[1].state == UNI_THREAD_RUNNING && t[1].vcpu == 0);
 	assert_true(t[0].vcpu == -1 && t[2].vcpu == -1);
-	/* It waits in the guest for work. */
+	/* It keeps the CPU while it waits in a call of its host: nobody else can run. */
 	b.regs[0].state = UNI_VCPU_HALTED;
 	walk(&b, 1);
-	assert_true(t[1].state == UNI_THREAD_UNKNOWN && t[1].vcpu == -1);
+	assert_true(t[1].state == UNI_THREAD_RUNNING && t[1].vcpu == 0);
 	b.regs[0].state = UNI_VCPU_RUNNING;
 	/* One that waits, one that is not there, none, and what an older guest says. */
 	for (unsigned i = 0; i < 4; i++) {
