@@ -24,7 +24,7 @@ RESULTS |= {
     "exits.report.txt": ["report", "--exits", "exits.uniscope"],
     "graph.replay.txt": ["trace", "replay", "graph.uniscope"],
     "graph.report.txt": ["trace", "report", "graph.uniscope"],
-    "promises.threads.txt": ["trace", "threads", "-n", "60", "promises.uniscope"],
+    "promises.threads.txt": ["trace", "threads", "--all", "-n", "60", "promises.uniscope"],
     "replay.folded": ["export", "replay.uniscope", "-f", "folded"],
 }
 # Formats that are equal byte by byte; what else is in them (scripts of SVG) is a source file of its own.
