@@ -295,18 +295,6 @@ static struct block *block_create(const struct qemu_plugin_tb *tb, uint64_t move
 	return b;
 }
 
-uint32_t block_insn_quiet(const struct block *b)
-{
-	uint64_t at = b->pc;
-
-	for (uint32_t i = 0; i < b->nr_insns; i++) {
-		if (i != 0 && is_branched_to(at))
-			return i;
-		at += b->lengths[i];
-	}
-	return UINT32_MAX;
-}
-
 bool block_may_stop_at(const struct block *b, uint32_t insn)
 {
 	return (b->stops >> (insn < 63 ? insn : 63) & 1) != 0;
@@ -315,6 +303,28 @@ bool block_may_stop_at(const struct block *b, uint32_t insn)
 struct block *block_starting_at(uint64_t pc)
 {
 	return starts.v[slot_of(&starts, key_of_step(pc))];
+}
+
+static bool begins_quiet(uint64_t pc)
+{
+	const struct block *b = block_starting_at(pc);
+
+	while (b != NULL && !b->is_quiet)
+		b = b->twin;
+	return b != NULL;
+}
+
+/* It was cut behind an instruction that may stop, and what follows there is quiet. */
+uint32_t block_insn_quiet(const struct block *b)
+{
+	uint64_t at = b->pc;
+
+	for (uint32_t i = 0; i < b->nr_insns; i++) {
+		if (i != 0 && block_may_stop_at(b, i - 1) && begins_quiet(at))
+			return i;
+		at += b->lengths[i];
+	}
+	return UINT32_MAX;
 }
 
 static struct block *block_of(const struct qemu_plugin_tb *tb)

@@ -61,5 +61,7 @@ LAB_FUNC void app_main(void)
 	exact_bounce(7);
 	fault_often(lab_arg("faults", 1000));
 	exact_device(exact_register(), lab_arg("turns", 10000));
+	for (unsigned i = 0; i < 100; i++)
+		exact_devices(exact_register(), 3);
 	lab_printf("exact: done\n");
 }

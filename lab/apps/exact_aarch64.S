@@ -23,6 +23,15 @@ function exact_device
 	ret
 end exact_device
 
+function exact_devices
+	mov	x3, #0
+1:	ldr	w2, [x0]
+	add	x3, x3, #1
+	cmp	x3, x1
+	b.ne	1b
+	ret
+end exact_devices
+
 function exact_tail_a
 	subs	x0, x0, #1
 	b.eq	1f

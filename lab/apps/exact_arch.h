@@ -7,6 +7,8 @@
 
 void exact_touch(volatile void *p);			/* 2 instructions, the first one faults */
 void exact_device(volatile void *p, uint64_t turns);	/* 3 instructions a turn, and 1 */
+/* 4 a turn, and 2. The block before the loop has its first turn, too. */
+void exact_devices(volatile void *p, uint64_t turns);
 void exact_tail_a(uint64_t n);				/* 3 instructions, the last time 3 */
 void exact_tail_b(uint64_t n);				/* the same, by turns */
 uint64_t exact_catch(void (*fn)(uint64_t), uint64_t n); /* returns once somebody throws */

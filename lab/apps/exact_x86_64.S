@@ -22,6 +22,15 @@ function exact_device
 	ret
 end exact_device
 
+function exact_devices
+	xor %edx, %edx
+1:	mov (%rdi), %eax
+	inc %rdx
+	cmp %rdx, %rsi
+	jne 1b
+	ret
+end exact_devices
+
 function exact_tail_a
 	dec %rdi
 	jz 1f
