@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-void exact_touch(volatile void *p);			/* 2 instructions, the first one faults */
-void exact_device(volatile void *p, uint64_t turns);	/* 3 instructions a turn, and 1 */
+void exact_touch(volatile void *p);		     /* 2 instructions, the first one faults */
+void exact_device(volatile void *p, uint64_t turns); /* 3 instructions a turn, and 1 */
 /* 4 a turn, and 2. The block before the loop has its first turn, too. */
 void exact_devices(volatile void *p, uint64_t turns);
 void exact_tail_a(uint64_t n);				/* 3 instructions, the last time 3 */
