@@ -68,7 +68,8 @@ char *__wrap_strndup(const char *s, size_t n)
 	return passed_on(__real_strndup(s, n));
 }
 
-static int print_text(char **text, const char *form, va_list args)
+__attribute__((format(printf, 2, 0))) static int print_text(
+	char **text, const char *form, va_list args)
 {
 	int ret = vasprintf(text, form, args);
 

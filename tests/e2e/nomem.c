@@ -235,7 +235,7 @@ char *__wrap_strndup(const char *s, size_t n)
 	return fails() ? none() : __real_strndup(s, n);
 }
 
-static int print(char **text, const char *form, va_list args)
+__attribute__((format(printf, 2, 0))) static int print(char **text, const char *form, va_list args)
 {
 	*text = NULL;
 	return fails() ? -1 : vasprintf(text, form, args);
