@@ -50,12 +50,16 @@ void *__wrap_calloc(size_t nr, size_t size)
 
 void *__wrap_realloc(void *p, size_t size)
 {
-	return passed_on(__real_realloc(p, size));
+	void *ret = __real_realloc(p, size);
+
+	return size != 0 ? passed_on(ret) : ret; /* of no size: p is freed, and that is all */
 }
 
 void *__wrap_reallocarray(void *p, size_t nr, size_t size)
 {
-	return passed_on(__real_reallocarray(p, nr, size));
+	void *ret = __real_reallocarray(p, nr, size);
+
+	return nr != 0 && size != 0 ? passed_on(ret) : ret;
 }
 
 char *__wrap_strdup(const char *s)

@@ -89,11 +89,14 @@ static void each_lack_is_noted(void **state)
 
 static void enough_is_no_lack(void **state)
 {
+	volatile size_t none = 0;
 	char *copy = strdup("text"), *more = realloc(copy, 100), *printed = NULL;
 
 	assert_non_null(more);
 	assert_int_equal(asprintf(&printed, "%s and %d", more, 1), 10);
 	assert_string_equal(printed, "text and 1");
+	assert_null(realloc(malloc(some), none));
+	assert_null(reallocarray(malloc(some), none, some));
 	assert_false(uni_memory_lacked());
 	free(more);
 	free(printed);
