@@ -35,15 +35,19 @@ static unsigned count_loads(const struct uni_cfi_op *op)
 	return nr;
 }
 
+/* An expression that begins at sp and loads twice finds another stack's sp. */
+static bool takes_stack(const struct uni_cfi_op *op, unsigned sp_reg)
+{
+	return op->opcode == UNI_CFI_OP_REG && op->arg2 == sp_reg && count_loads(op + 1) > 1;
+}
+
 bool uni_cfi_switches(const struct uni_cfi_table *t, unsigned sp_reg)
 {
 	for (uint32_t i = 0; i < t->nr_rules; i++) {
 		const struct uni_cfi_rule *r = &t->rule[i];
-		const struct uni_cfi_op *op = t->op + r->cfa.arg;
 
 		if (r->cfa.how == UNI_CFI_IS_EXPR && r->ra.how == UNI_CFI_AT_CFA &&
-			op->opcode == UNI_CFI_OP_REG && op->arg2 == sp_reg &&
-			count_loads(op + 1) > 1)
+			takes_stack(t->op + r->cfa.arg, sp_reg))
 			return true;
 	}
 	return false;
