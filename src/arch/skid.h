@@ -28,6 +28,7 @@ enum uni_branch {
 	UNI_BRANCH_PAD,	 /* nothing, between functions */
 	UNI_BRANCH_TOP,	 /* no branch: it writes the word that a return would take */
 	UNI_BRANCH_DROP, /* the same: it takes that word off the stack */
+	UNI_BRANCH_ROOM, /* the same: it makes room on the stack */
 	UNI_BRANCH_TRAP, /* a system call, to a handler; its "target" is where that returns */
 };
 

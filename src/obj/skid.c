@@ -38,6 +38,7 @@ struct reader {
 	UNI_VEC(uint64_t) tail;	     /* of jumps from one function to another's first byte */
 	UNI_VEC(uint64_t) leaves;    /* first bytes of functions that may end in another one */
 	UNI_VEC(uint64_t) odd;	     /* the same of those whose return goes elsewhere */
+	UNI_VEC(uint64_t) past;	     /* the same of those that return past their callers */
 	UNI_VEC(struct hop) pointer; /* jumps from `from` to nobody knows where */
 	UNI_VEC(struct hop) out;     /* jumps from one function to another's first byte */
 	UNI_VEC(uint64_t) shared;    /* as in struct uni_skid */
@@ -52,6 +53,8 @@ struct function {
 	const uint8_t *code;
 	uint64_t end; /* as in struct uni_skid_entry */
 	bool is_odd;
+	bool has_pushed; /* so far, in the order of the code */
+	bool is_past;
 	enum uni_branch last;
 };
 
@@ -87,6 +90,7 @@ static bool add_call(struct function *f, uint64_t ret, uint64_t callee)
 	/* To a place within: a thunk that returns to where it was told, or just returns. */
 	if (to == f->f && to->addr != callee) {
 		f->is_odd = f->is_odd || !is_jump(f, callee);
+		f->has_pushed = true;
 		return uni_vec_push(&f->r->target, callee);
 	}
 	return to == NULL || to->addr != callee ||
@@ -169,6 +173,16 @@ static bool add_pointer(struct function *f, uint64_t at, uint64_t table)
 	return is_switch || uni_vec_push(&f->r->pointer, hop);
 }
 
+/* Nothing is on the stack but the return address, as far as rows or the code before tell. */
+static bool drops_return(const struct function *f, uint64_t at)
+{
+	struct frame here = frame_at(f->r, at);
+	const struct uni_arch *a = uni_image_arch(f->r->img);
+
+	return !f->has_pushed && !is_part(f->r, f->f) &&
+	       (!here.is_known || (here.reg == a->sp_reg && here.arg == (int32_t)a->word));
+}
+
 static bool read_branch(struct function *f, const uint8_t *code, size_t size, uint64_t at)
 {
 	enum uni_branch last = f->last;
@@ -190,6 +204,13 @@ static bool read_branch(struct function *f, const uint8_t *code, size_t size, ui
 		return add_pointer(f, at, to);
 	case UNI_BRANCH_AWAY:
 		add_end(f, UNI_SKID_ANYWHERE);
+		return true;
+	case UNI_BRANCH_TOP:
+	case UNI_BRANCH_ROOM:
+		f->has_pushed = true;
+		return true;
+	case UNI_BRANCH_DROP:
+		f->is_past = f->is_past || drops_return(f, at);
 		return true;
 	case UNI_BRANCH_RETURN:
 		f->is_odd = f->is_odd || last == UNI_BRANCH_TOP;
@@ -275,6 +296,7 @@ static bool read_function(struct reader *r, const struct uni_symbol *f, const ui
 	       uni_vec_push(
 		       &r->entry, ((struct uni_skid_entry){ .svma = f->addr, .end = fn.end })) &&
 	       (fn.end == 0 || uni_vec_push(&r->leaves, f->addr)) &&
+	       (!fn.is_past || uni_vec_push(&r->past, f->addr)) &&
 	       (!fn.is_odd || add_odd(r, f->addr));
 }
 
@@ -479,8 +501,26 @@ static void judge_call(const struct reader *r, struct uni_skid_call *c)
 		c->flags |= UNI_SKID_ENTERS;
 }
 
+/* A function whose callee returns past it has not run last before it is returned from. */
+static bool skip_callers(struct reader *r)
+{
+	bool ok = true;
+
+	sort_addresses(r->past.v, r->past.nr);
+	for (size_t i = 0; ok && i < r->call.nr; i++) {
+		const struct uni_skid_call *c = &r->call.v[i];
+		const struct uni_symbol *f = uni_image_lookup(r->img, c->ret - 1);
+
+		if (f != NULL && has_address(r->past.v, r->past.nr, c->callee))
+			ok = uni_vec_push(&r->leaves, f->addr);
+	}
+	return ok;
+}
+
 static bool judge_calls(struct reader *r)
 {
+	if (!skip_callers(r))
+		return false;
 	sort_addresses(r->target.v, r->target.nr);
 	sort_addresses(r->tail.v, r->tail.nr);
 	sort_addresses(r->leaves.v, r->leaves.nr);
@@ -526,6 +566,7 @@ int uni_skid_read(const struct uni_image *img, const struct uni_cfi_table *rows,
 	uni_vec_free(&r.tail);
 	uni_vec_free(&r.leaves);
 	uni_vec_free(&r.odd);
+	uni_vec_free(&r.past);
 	uni_vec_free(&r.pointer);
 	uni_vec_free(&r.out);
 	uni_vec_free(&r.together);

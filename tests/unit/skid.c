@@ -468,6 +468,10 @@ static void kinds(void **state)
 	assert_int_equal(x86(0x0824448948), UNI_BRANCH_NONE); /* mov %rax,8(%rsp) */
 	assert_int_equal(x86(0x0824648d48), UNI_BRANCH_DROP);
 	assert_int_equal(x86(0x08c48348), UNI_BRANCH_DROP);
+	assert_int_equal(x86(0x59), UNI_BRANCH_DROP);	/* pop */
+	assert_int_equal(x86(0x5c41), UNI_BRANCH_DROP); /* pop %r12 */
+	assert_int_equal(x86(0x08ec8348), UNI_BRANCH_ROOM);
+	assert_int_equal(x86(0x00ec8148), UNI_BRANCH_ROOM);
 	assert_int_equal(x86(0x10c48348), UNI_BRANCH_NONE);
 	assert_int_equal(x86(0x08c48349), UNI_BRANCH_NONE); /* add $8,%r12 */
 	assert_int_equal(x86(0xc3f3), UNI_BRANCH_RETURN);

@@ -69,7 +69,7 @@ struct piece {
 static inline struct uni_skid read_pieces(const struct piece *v, size_t nr,
 	const struct spec_sym *sym, size_t nr_syms, const struct uni_cfi_table *rows)
 {
-	uint8_t bytes[0x100] = { 0 };
+	uint8_t bytes[0x140] = { 0 };
 
 	for (size_t i = 0; i < nr; i++)
 		memcpy(bytes + v[i].at, v[i].byte, v[i].size);

@@ -35,6 +35,13 @@ static const struct spec_sym end_syms[] = {
 	FUNC("away", 0xc8, 2),
 	FUNC("dispatch", 0xd0, 8),
 	FUNC("calls_dispatch", 0xd8, 6),
+	FUNC("calls_skipped", 0xf0, 0x15),
+	FUNC("skipped", 0x108, 5),
+	FUNC("skips", 0x110, 5),
+	FUNC("pops", 0x118, 2),
+	FUNC("calls_pops", 0x11c, 5),
+	FUNC("tidy", 0x124, 9),
+	FUNC("calls_tidy", 0x130, 5),
 };
 
 /* Functions that end in others, by jumps or by falling through. */
@@ -70,6 +77,14 @@ static const struct piece end_code[] = {
 	PIECE(0xd0, 0xff, 0x24, 0xc5, 0xe0, 0, 0x10, 0, 0xc3),	  /* jmp *table(,%rax,8); ret */
 	PIECE(0xd8, 0xe8, 0xf3, 0xff, 0xff, 0xff, 0xc3),	  /* call dispatch; ret */
 	PIECE(0xe0, 0xd7, 0, 0x10, 0, 0, 0, 0, 0, 0x50, 0, 0x10), /* table: its ret; thunk */
+	/* call skipped, calls_pops, calls_tidy; nop; ret */
+	PIECE(0xf0, 0xe8, 0x13, 0, 0, 0, 0xe8, 0x22, 0, 0, 0, 0xe8, 0x31, 0, 0, 0, 0x90, 0xc3),
+	PIECE(0x108, 0xe8, 3, 0, 0, 0),		    /* call skips, which returns past it */
+	PIECE(0x110, 0x48, 0x83, 0xc4, 8, 0xc3),    /* add $8,%rsp; ret */
+	PIECE(0x118, 0x59, 0xc3),		    /* pop %rcx; ret */
+	PIECE(0x11c, 0xe8, 0xf7, 0xff, 0xff, 0xff), /* call pops */
+	PIECE(0x124, 0x48, 0x83, 0xec, 8, 0x90, 0x41, 0x5c, 0xc3), /* sub $8,%rsp; nop; pop; ret */
+	PIECE(0x130, 0xe8, 0xef, 0xff, 0xff, 0xff, 0xc3),	   /* call tidy; ret */
 };
 
 static struct uni_skid read_ends(void)
@@ -192,6 +207,18 @@ static void jumps_without_a_name(void **state)
 	uni_skid_deinit(&s);
 }
 
+/* A callee dropped its own return address: the word below the stack tells of its caller's. */
+static void returns_past_callers(void **state)
+{
+	struct uni_skid s = read_ends();
+
+	assert_int_equal(flags_behind(&s, TEXT + 0xf5), UNI_SKID_BEHIND | UNI_SKID_ENTERS);
+	assert_int_equal(flags_behind(&s, TEXT + 0xfa), UNI_SKID_BEHIND | UNI_SKID_ENTERS);
+	assert_int_equal(flags_behind(&s, TEXT + 0xff),
+		UNI_SKID_BEHIND | UNI_SKID_RETURNS | UNI_SKID_ENTERS);
+	uni_skid_deinit(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -200,6 +227,7 @@ int main(void)
 		cmocka_unit_test(shared_places),
 		cmocka_unit_test(tail_pointers),
 		cmocka_unit_test(jumps_without_a_name),
+		cmocka_unit_test(returns_past_callers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

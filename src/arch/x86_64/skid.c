@@ -47,13 +47,20 @@ static bool writes_top(const uint8_t *code, size_t n)
 	       (is_store && n >= 3 && (code[1] & 0xc7) == 0x04 && code[2] == 0x24);
 }
 
-/* add $8,%rsp; lea 8(%rsp),%rsp. */
+/* sub $SIZE,%rsp */
+static bool makes_room(const uint8_t *code, size_t n)
+{
+	return n >= 3 && code[0] == 0x48 && (code[1] == 0x81 || code[1] == 0x83) && code[2] == 0xec;
+}
+
+/* add $8,%rsp; lea 8(%rsp),%rsp; pop. */
 static bool drops_top(const uint8_t *code, size_t n)
 {
 	static const uint8_t add[] = { 0x48, 0x83, 0xc4, 8 }, lea[] = { 0x48, 0x8d, 0x64, 0x24, 8 };
 
 	return (n >= sizeof(add) && memcmp(code, add, sizeof(add)) == 0) ||
-	       (n >= sizeof(lea) && memcmp(code, lea, sizeof(lea)) == 0);
+	       (n >= sizeof(lea) && memcmp(code, lea, sizeof(lea)) == 0) ||
+	       (code[n >= 2 && (code[0] & 0xf0) == 0x40] & 0xf8) == 0x58;
 }
 
 static enum uni_branch of_two_bytes(
@@ -116,6 +123,8 @@ enum uni_branch uni_x86_64_branch(const uint8_t *code, size_t n, uint64_t at, ui
 		return UNI_BRANCH_NONE;
 	if (drops_top(code, n))
 		return UNI_BRANCH_DROP;
+	if (makes_room(code, n))
+		return UNI_BRANCH_ROOM;
 	if (is_repeated(code, prefixes, code[prefixes])) {
 		*target_ret = at;
 		return UNI_BRANCH_JUMP;
