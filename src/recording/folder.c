@@ -263,15 +263,22 @@ void uni_sdir_abandon(const char *path, int fd)
 	(void)uni_door_unlinkat(at.fd, at.name, AT_REMOVEDIR);
 }
 
-int uni_sdir_reserve(int fd)
+int uni_sdir_reserve(int fd, const char *path, int *reserve_ret, struct uni_err *err)
 {
 	int reserve = uni_door_openat(fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	int e = reserve >= 0 ? posix_fallocate(reserve, 0, RESERVE_BYTES) : 0;
 
-	if (reserve >= 0 && posix_fallocate(reserve, 0, RESERVE_BYTES) != 0) {
-		(void)close(reserve);
-		return -1;
+	*reserve_ret = -1;
+	if (e == 0) {
+		*reserve_ret = reserve;
+		return 0;
 	}
-	return reserve;
+	(void)close(reserve);
+	if (e != ENOSPC && e != EDQUOT)
+		return 0;
+	return uni_err_set(err, UNI_EIO,
+		"cannot write %s: %s; a session begins with %d KiB of free space", path,
+		strerror(e), RESERVE_BYTES / 1024);
 }
 
 int uni_sdir_open(const char *path, int *fd_ret, struct uni_err *err)

@@ -27,8 +27,11 @@ int uni_sdir_create(const char *path, bool overwrite, int *fd_ret, struct uni_er
 void uni_sdir_remove(const char *path);
 /* Removes a folder of uni_sdir_create() that is no session yet. */
 void uni_sdir_abandon(const char *path, int fd);
-/* Keeps room in it for the last session.json, until the descriptor is closed; negative: none. */
-int uni_sdir_reserve(int fd);
+/*
+ * Keeps room in it for its last small files, until the descriptor is closed. *reserve_ret is -1 if
+ * the file system cannot. An error if the disk has less.
+ */
+int uni_sdir_reserve(int fd, const char *path, int *reserve_ret, struct uni_err *err);
 /* A session's folder, to read or to add to; the last name of the path may be a link. */
 int uni_sdir_open(const char *path, int *fd_ret, struct uni_err *err);
 /* Writes symbols/ID.usym in it, or replaces it. */

@@ -187,6 +187,8 @@ int uni_recorder_create(const char *path, const struct uni_record_meta *meta, bo
 	if (rc == 0)
 		rc = uni_sdir_create(path, overwrite, &r->dir_fd, err);
 	if (rc == 0)
+		rc = uni_sdir_reserve(r->dir_fd, path, &r->reserve_fd, err);
+	if (rc == 0)
 		rc = uni_writer_create(r->dir_fd, &r->writer, err);
 	if (rc == 0)
 		rc = open_guest(r, err);
@@ -196,7 +198,6 @@ int uni_recorder_create(const char *path, const struct uni_record_meta *meta, bo
 		recorder_free(r);
 		return rc;
 	}
-	r->reserve_fd = uni_sdir_reserve(r->dir_fd);
 	*ret = r;
 	return 0;
 }

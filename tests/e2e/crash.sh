@@ -146,6 +146,16 @@ nothing_left() {
 		[ ! -e "$T/disk/none.uniscope" ]
 }
 
+# A disk with room for some samples only has none for what names them. So nothing begins there.
+nearly_full() {
+	mkdir -p "$T/small" && mount -t tmpfs -o size=48k,nr_inodes=99 tmpfs "$T/small" || return 1
+	timeout 30 "$U" record "$target" -q -d 1 -o "$T/small/s.uniscope" >"$T/out" 2>&1
+	refused $? "$T/out" 1 'begins with 64 KiB of free space' && [ -z "$(ls "$T/small")" ]
+	good=$?
+	umount "$T/small"
+	return $good
+}
+
 # Calls of write(2) of the recorder, also those that the kernel refused.
 wrote_more_than() { # CALLS
 	[ "$(sed -n 's/^syscw: //p' "/proc/$recorder/io")" -gt "$1" ]
@@ -205,8 +215,10 @@ check "a session without its image, elsewhere" without_image
 if [ "$(id -u)" = 0 ] && mkdir "$T/m" && mount -t tmpfs tmpfs "$T/m" 2>/dev/null; then
 	umount "$T/m"
 	check "disk full" disk_full
+	check "disk nearly full" nearly_full
 else
 	skip "disk full" 'tmpfs cannot be mounted'
+	skip "disk nearly full" 'tmpfs cannot be mounted'
 fi
 rmdir "$T/m" 2>/dev/null
 check "the guest still runs" beats
