@@ -464,6 +464,10 @@ static void put_origin(struct uni_sink *out, const struct uni_record_meta *m)
 			m->checked[0] != '\0' ? "; " : "", m->checked);
 	if (m->stale[0] != '\0')
 		uni_sink_printf(out, "NOT EXACTLY THAT IMAGE  %s\n", m->stale);
+	if (strcmp(m->trace.mode, "lite") == 0)
+		uni_sink_puts(out,
+			"UNSURE     calls that made no call have no time of their own (mode "
+			"lite): it counts for their callers\n");
 	if (m->nr_bad_rows != 0)
 		uni_sink_printf(out, "bad rows   call frame information of %s\n", m->bad_rows);
 }

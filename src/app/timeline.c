@@ -11,6 +11,7 @@
 #include "app/promises.h"
 #include "app/symbols.h"
 #include "app/term.h"
+#include "app/trace_open.h"
 #include "promise/timeline.h"
 #include "recording/call_input.h"
 #include "format/ftrace/fcalls.h"
@@ -33,6 +34,7 @@ struct uni_call_source {
 	struct uni_promise_timeline *promises;
 	/* A session */
 	struct uni_recording *rec;
+	uint32_t guest;
 	bool has_samples;
 	struct uni_symtab *symtab;
 	struct uni_tinput *input;
@@ -212,6 +214,7 @@ static int open_session(const struct uni_source_args *args, const struct uni_inp
 		rc = uni_symbols_load(args->symbols, &search, NULL, &s->symtab, err);
 	if (rc != 0)
 		return rc;
+	s->guest = nr;
 	guest = uni_recording_guest(s->rec, nr);
 	naming.symtab = s->symtab != NULL ? s->symtab : guest.symtab;
 	naming.bias = guest.meta->bias;
@@ -368,6 +371,7 @@ void uni_call_source_note(const struct uni_call_source *s)
 		note_count(s->path, st->cut,
 			"calls that were not seen to return (csv leaves them out)");
 		note_count(s->path, st->damaged, "bytes of the trace make no sense");
+		uni_trace_note_only(s->path, &uni_recording_guest(s->rec, s->guest).meta->trace);
 		uni_call_rules_note(&s->rules);
 	}
 }

@@ -144,19 +144,14 @@ void uni_trace_note_rate(const char *path, const struct uni_record_trace *trace)
 			path, c->hz);
 }
 
-static void note_only(const struct uni_trace_open *t, const char *path)
+void uni_trace_note_only(const char *path, const struct uni_record_trace *trace)
 {
-	const char *only =
-		t->rec != NULL ? uni_recording_guest(t->rec, t->guest).meta->trace.only : "";
-	const char *mode =
-		t->rec != NULL ? uni_recording_guest(t->rec, t->guest).meta->trace.mode : "";
-
-	if (strcmp(mode, "lite") == 0)
+	if (strcmp(trace->mode, "lite") == 0)
 		uni_note("%s: mode lite: calls that made no call have no time of their own. It "
 			 "counts for their callers",
 			path);
-	if (only[0] != '\0')
-		uni_note("%s: the guest recorded only such calls: %s", path, only);
+	if (trace->only[0] != '\0')
+		uni_note("%s: the guest recorded only such calls: %s", path, trace->only);
 }
 
 void uni_trace_note(
@@ -170,9 +165,10 @@ void uni_trace_note(
 			chosen	   ? " in the part that was chosen"
 			: windowed ? " in that time"
 				   : "");
-	if (t->rec != NULL)
+	if (t->rec != NULL) {
 		uni_trace_note_rate(path, &uni_recording_guest(t->rec, t->guest).meta->trace);
-	note_only(t, path);
+		uni_trace_note_only(path, &uni_recording_guest(t->rec, t->guest).meta->trace);
+	}
 	if (st->lost != 0)
 		uni_note("%s: %s%" PRIu64
 			 " events are missing: calls that were open then are cut off there",

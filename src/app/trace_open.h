@@ -69,6 +69,8 @@ void uni_trace_close(struct uni_trace_open *t);
 
 /* Reports on stderr if the trace has only ticks instead of time. */
 void uni_trace_note_rate(const char *path, const struct uni_record_trace *trace);
+/* Reports on stderr what the guest left out as it recorded: calls, or times. */
+void uni_trace_note_only(const char *path, const struct uni_record_trace *trace);
 /* Reports the trace's losses on stderr, if any, that nothing happened in the time window, and what
  * rules could not judge. */
 void uni_trace_note(
