@@ -1,22 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""coverage.py [--e2e [NAME...]] [--lines ROOM]: which lines of src the tests reach, by room.
+"""coverage.py [--e2e [NAME...]] [--lines ROOM] [--files ROOM] [--functions ROOM]: which lines of src the tests reach, by room.
 
-Builds with gcc and gcov in build-coverage and runs the unit and fuzz tests there. It removes the counts of earlier runs first.
---lines prints what nothing reached in one room, such as src/obj. A program that is killed leaves no counts. Nothing is optimised
-there, for which the guest's tracer is not made: guesttrace* fail."""
+Builds with clang in build-coverage and runs the unit and fuzz tests there. It removes the counts of earlier runs first.
+--e2e also runs the end-to-end tests of the default run, or those that are named; with UNISCOPE_ALL=1 in the environment, all of
+them. --lines prints what nothing reached in one room, such as src/obj. --files prints a line for each file of it. --functions
+prints the functions that no test calls.
+
+Each program maps the file of its counts when it starts. So a program that gives up its rights, or is killed, is counted too.
+A program that runs as a user who may not write in build-coverage is not."""
 import argparse
-import collections
-import gzip
-import json
 import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build-coverage"
+COUNTS = BUILD / "counts"
+SUITES = ("unit", "fuzz")
 
 
 def command(*words, quiet=True):
@@ -24,76 +26,95 @@ def command(*words, quiet=True):
     return subprocess.run([str(w) for w in words], stdout=out, stderr=out, check=False).returncode
 
 
-def build(targets):
-    """All of it, or what the tests of these suites want."""
+def build():
+    """All of it: end-to-end tests want the lab's guests."""
+    COUNTS.mkdir(parents=True, exist_ok=True)
+    COUNTS.chmod(0o1777)
+    # %c: counts are in a mapped file from the start. %m: one file for each program.
+    os.environ["LLVM_PROFILE_FILE"] = "%s/%%m%%c.profraw" % COUNTS
     if not (BUILD / "build.ninja").exists():
-        os.environ["CC"] = "gcc"
-        # Counts of several threads are right only if they are atomic, those of lines if none was moved.
-        if command("meson", "setup", BUILD, ROOT, "-Db_coverage=true", "-Doptimization=0",
-                   "-Dc_args=-fprofile-update=atomic"):
+        os.environ["CC"] = "clang"
+        flags = "-fprofile-instr-generate=%s -fcoverage-mapping -mllvm -runtime-counter-relocation" % \
+            os.environ["LLVM_PROFILE_FILE"]
+        if command("meson", "setup", BUILD, ROOT, "-Doptimization=1", "-Dc_args=" + flags,
+                   "-Dc_link_args=-fprofile-instr-generate"):
             sys.exit("coverage.py: meson cannot set up %s" % BUILD)
-    wanted = []
-    if targets:
-        wanted = subprocess.run([sys.executable, ROOT / "tests/totals.py", "targets", BUILD, *targets],
-                                stdout=subprocess.PIPE, text=True, check=True).stdout.split()
-    if command("ninja", "-C", BUILD, *wanted):
+    if command("ninja", "-C", BUILD):
         sys.exit("coverage.py: %s does not build" % BUILD)
 
 
-def counts():
-    """{file below the root: {line: hits}} of src, of all objects that hold it."""
-    ret = collections.defaultdict(dict)
-    data = sorted(BUILD.rglob("*.gcda"))
-    with tempfile.TemporaryDirectory() as folder:
-        for i in range(0, len(data), 50):
-            command("sh", "-c", 'cd "$0" && exec gcov --json-format "$@"', folder, *data[i:i + 50])
-            for path in pathlib.Path(folder).glob("*.gcov.json.gz"):
-                add(ret, json.loads(gzip.decompress(path.read_bytes())))
-                path.unlink()
+def programs():
+    """Files that have counters and lines of their own."""
+    ret = []
+    for path in sorted(BUILD.rglob("*")):
+        if path.is_file() and not path.is_symlink() and path.suffix in ("", ".so") and os.access(path, os.X_OK) and \
+                b"__llvm_covmap" in path.read_bytes():
+            ret.append(path)
     return ret
 
 
-def add(ret, doc):
-    for f in doc["files"]:
-        path = pathlib.Path(doc["current_working_directory"], f["file"]).resolve()
-        if not path.is_relative_to(ROOT / "src"):
-            continue
-        lines = ret[str(path.relative_to(ROOT))]
-        for line in f["lines"]:
-            n = line["line_number"]
-            lines[n] = lines.get(n, 0) + line["count"]
+def export():
+    """Records as lcov has them, of all programs that hold src: (file below the root, kind, value)."""
+    merged = BUILD / "counts.profdata"
+    subprocess.run(["llvm-profdata-14", "merge", *COUNTS.glob("*.profraw"), "-o", merged], check=True)
+    objects = [word for path in programs() for word in ("-object", path)][1:]
+    lcov = subprocess.run(["llvm-cov-14", "export", "-format=lcov", "-instr-profile", merged, *objects],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout
+    file = None
+    for line in lcov.splitlines():
+        kind, _, value = line.partition(":")
+        if kind == "SF":
+            path = pathlib.Path(value).resolve()
+            file = str(path.relative_to(ROOT)) if path.is_relative_to(ROOT / "src") else None
+        elif file is not None:
+            yield file, kind, value
 
 
-def rooms(found):
-    """{room: (lines, reached)}"""
+def counts():
+    """{file: {line: hits}}, {file: {function: calls}}"""
+    lines, functions = {}, {}
+    for file, kind, value in export():
+        if kind == "DA":
+            number, hits = value.split(",")[:2]
+            of = lines.setdefault(file, {})
+            of[int(number)] = of.get(int(number), 0) + int(hits)
+        elif kind == "FNDA":
+            hits, name = value.split(",", 1)
+            of, name = functions.setdefault(file, {}), name.rpartition(":")[2]
+            of[name] = of.get(name, 0) + int(hits)
+    return lines, functions
+
+
+def by_room(path):
+    return "/".join(path.split("/")[:2])
+
+
+def sums(found, name_of):
+    """{room or file: (lines, reached)}"""
     ret = {}
     for path, lines in found.items():
-        room = "/".join(path.split("/")[:2])
-        all_lines, reached = ret.get(room, (0, 0))
-        ret[room] = all_lines + len(lines), reached + sum(n > 0 for n in lines.values())
+        all_lines, reached = ret.get(name_of(path), (0, 0))
+        ret[name_of(path)] = all_lines + len(lines), reached + sum(n > 0 for n in lines.values())
     return ret
 
 
-def tests(*suites):
-    command("meson", "test", "-C", BUILD, "--no-rebuild", "--timeout-multiplier", "10", *suites, quiet=False)
+def tests(*chosen):
+    lanes = BUILD / "lanes"
+    lanes.mkdir(exist_ok=True)
+    command("meson", "test", "-C", BUILD, "--no-rebuild", "--timeout-multiplier", "10", "--wrapper",
+            "%s %s" % (ROOT / "tests/lane.py", lanes), *chosen, quiet=False)
 
 
-def clear():
-    for path in BUILD.rglob("*.gcda"):
-        path.unlink()
-
-
-def show(stages):
-    print("| room | lines |%s" % "".join(" %s |" % name for name, _ in stages))
+def show(stages, name_of=by_room, room="src"):
+    stages = [(name, sums({p: f for p, f in found.items() if p.startswith(room)}, name_of)) for name, found in stages]
+    print("| | lines |%s" % "".join(" %s |" % name for name, _ in stages))
     print("|---|---:|%s" % ("---:|" * len(stages)))
-    last = rooms(stages[-1][1])
-    total = (sum(n for n, _ in last.values()), [])
-    for room in sorted(last):
-        cells = [rooms(found).get(room, (0, 0))[1] for _, found in stages]
-        print("| %s | %d |%s" % (room, last[room][0], "".join(" %.1f %% |" % (100 * c / last[room][0]) for c in cells)))
-    for _, found in stages:
-        total[1].append(sum(r for _, r in rooms(found).values()))
-    print("| all | %d |%s" % (total[0], "".join(" %.1f %% |" % (100 * c / max(total[0], 1)) for c in total[1])))
+    last = stages[-1][1]
+    for name in sorted(last):
+        print("| %s | %d |%s" % (name, last[name][0], "".join(
+            " %.1f %% |" % (100 * s.get(name, (0, 0))[1] / last[name][0]) for _, s in stages)))
+    total = max(sum(n for n, _ in last.values()), 1)
+    print("| all | %d |%s" % (total, "".join(" %.1f %% |" % (100 * sum(r for _, r in s.values()) / total) for _, s in stages)))
 
 
 def show_lines(found, room):
@@ -103,21 +124,38 @@ def show_lines(found, room):
             print("%s:%d: %s" % (path, n, text[n - 1].strip()))
 
 
+def show_functions(functions, room):
+    for path in sorted(p for p in functions if p.startswith(room)):
+        names = sorted(name for name, hits in functions[path].items() if hits == 0)
+        if names:
+            print("%s: %s" % (path, " ".join(names)))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--e2e", nargs="*", metavar="NAME")
     parser.add_argument("--lines", metavar="ROOM")
+    parser.add_argument("--files", metavar="ROOM")
+    parser.add_argument("--functions", metavar="ROOM")
     args = parser.parse_args()
-    build([] if args.e2e is not None else ["unit", "fuzz"])
-    clear()
-    tests("--suite", "unit", "--suite", "fuzz")
-    stages = [("unit, fuzz", counts())]
+    build()
+    for path in COUNTS.glob("*.profraw"):
+        path.unlink()
+    os.umask(0)
+    tests(*(word for suite in SUITES for word in ("--suite", suite)))
+    found, functions = counts()
+    stages = [("unit, fuzz", found)]
     if args.e2e is not None:
-        tests(*(args.e2e or ["--suite", "e2e"]))
-        stages.append(("and e2e", counts()))
+        tests(*(args.e2e or ["--suite", "e2e", *([] if os.environ.get("UNISCOPE_ALL") else ["--no-suite", "all"])]))
+        found, functions = counts()
+        stages.append(("and e2e", found))
     show(stages)
+    if args.files:
+        show(stages, str, args.files)
     if args.lines:
-        show_lines(stages[-1][1], args.lines)
+        show_lines(found, args.lines)
+    if args.functions:
+        show_functions(functions, args.functions)
 
 
 if __name__ == "__main__":
