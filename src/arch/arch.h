@@ -40,6 +40,14 @@ struct uni_ahead {
 	uint64_t stored[UNI_AHEAD_STORES];
 };
 
+/* Straight code up to a place, as far as it goes on on another stack than its caller. */
+struct uni_taken_stack {
+	bool taken;  /* it has loaded the stack pointer from memory */
+	bool kept;   /* a register still has the stack pointer of before */
+	uint8_t reg; /* kept: which one, by DWARF number */
+	uint32_t at; /* kept: offset of the instruction that copied the stack pointer there */
+};
+
 struct uni_arch {
 	const char *name;     /* "x86_64" */
 	uint16_t elf_machine; /* EM_* */
@@ -118,6 +126,13 @@ struct uni_arch {
 	 * where it leads. NULL: not known of any.
 	 */
 	bool (*ahead)(struct uni_as *as, struct uni_ahead *a);
+	/*
+	 * Does any instruction of this code load the stack pointer from memory? Searches byte by
+	 * byte, so it may see one where there is none. NULL: not known of any.
+	 */
+	bool (*takes_stack)(const uint8_t *code, size_t n);
+	/* Tells how the code from a function's first byte on has changed its stack by code[n]. */
+	void (*find_stack)(const uint8_t *code, size_t n, struct uni_taken_stack *ret);
 
 	/*
 	 * Does for code what fp_step() does for a leaf: makes a rule of arch/leaf.h for each of the

@@ -42,6 +42,7 @@ struct uni_cfi_val {
 enum uni_cfi_rule_flags {
 	UNI_CFI_SIGNAL =
 		1u << 0, /* the caller was interrupted: its pc is exact, not a return address */
+	UNI_CFI_TAKES_STACK = 1u << 1, /* its function may load the stack pointer from memory */
 };
 
 struct uni_cfi_rule {

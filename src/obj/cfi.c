@@ -90,6 +90,21 @@ static void emit_root(struct uni_cfi_builder *b, uint64_t start, const struct un
 	uni_cfi_emit(b, start, &s, cie);
 }
 
+static bool takes_stack(const struct uni_cfi_source *src, const struct uni_cfi_fde *f)
+{
+	if (src->arch->takes_stack == NULL)
+		return false;
+	for (size_t i = 0; i < src->nr_code; i++) {
+		const struct uni_cfi_code *c = &src->code[i];
+
+		if (c->bytes != NULL &&
+			uni_range_contains(c->start, c->nr_bytes, f->start, f->size))
+			return src->arch->takes_stack(
+				c->bytes + (f->start - c->start), (size_t)f->size);
+	}
+	return false;
+}
+
 static void emit_rows(struct uni_cfi_builder *b, const struct uni_cfi_source *src,
 	const struct uni_cfi_entries *e)
 {
@@ -108,6 +123,7 @@ static void emit_rows(struct uni_cfi_builder *b, const struct uni_cfi_source *sr
 		if (!uni_range_contains(b->base, UINT32_MAX, f->start, f->size) ||
 			b->row.nr + f->insn_size + 3 > UNI_CFI_ROWS_MAX)
 			continue;
+		b->takes_stack = takes_stack(src, f);
 		if (is_entry(src, f))
 			emit_root(b, f->start, cie);
 		else

@@ -29,6 +29,8 @@ struct uni_cfi_bad {
 struct uni_cfi_code { /* a range of code, SVMA; call frame information of other addresses is ignored
 		       */
 	uint64_t start, size;
+	const uint8_t *bytes; /* NULL: not known */
+	size_t nr_bytes;
 };
 
 struct uni_cfi_source {

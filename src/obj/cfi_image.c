@@ -98,7 +98,8 @@ static size_t code_of(const struct uni_segments *s, struct uni_cfi_code *code)
 
 	for (size_t i = 0; i < s->nr && nr < CODE_MAX; i++) {
 		if (s->v[i].exec)
-			code[nr++] = (struct uni_cfi_code){ s->v[i].vaddr, s->v[i].mem_size };
+			code[nr++] = (struct uni_cfi_code){ s->v[i].vaddr, s->v[i].mem_size,
+				s->v[i].bytes, s->v[i].file_size };
 	}
 	return nr;
 }

@@ -65,6 +65,7 @@ struct uni_cfi_builder {
 	uint64_t follow; /* registers with rules of their own */
 	uint64_t used;	 /* registers that CFAs and expressions have used so far */
 	bool oom;
+	bool takes_stack; /* the function that rows are made for may */
 	struct uni_cfi_bad bad;
 	UNI_VEC(struct uni_cfi_row) row;
 	UNI_VEC(struct uni_cfi_rule) rule;

@@ -154,6 +154,8 @@ static bool make_draft(struct uni_cfi_builder *b, const struct uni_cfi_state *s,
 	}
 	if (cie->signal && !uni_cfi_returns(a, &d->rule, d->other))
 		d->rule.flags = UNI_CFI_SIGNAL;
+	if (b->takes_stack)
+		d->rule.flags |= UNI_CFI_TAKES_STACK;
 	note_use(b, &d->rule.cfa);
 	note_use(b, &d->rule.ra);
 	note_use(b, &d->rule.fp);

@@ -7,9 +7,10 @@
 #include "unwind/expr.h"
 #include "unwind/unwind.h"
 
-#define RED_ZONE   128u /* System V psABI 3.2.2 */
-#define CODE_BYTES 32u	/* of the end of a function */
-#define AHEAD_MAX  24u	/* instructions that are worked out */
+#define RED_ZONE	 128u /* System V psABI 3.2.2 */
+#define CODE_BYTES	 32u  /* of the end of a function */
+#define STACK_CODE_BYTES 256  /* from a function's first byte on */
+#define AHEAD_MAX	 24u  /* instructions that are worked out */
 
 struct frame {
 	const struct uni_unwinder *u;
@@ -401,21 +402,81 @@ static bool may_be_wrong(const struct frame *f, const struct uni_step *st)
 	       (st->leaf && st->stop == UNI_STOP_FAULT && !uni_as_missed(f->as));
 }
 
-/* As follow_rule(); regs are then those with which the caller was found. */
+/* Has the function at f taken another stack? *start_ret is its first byte. */
+static struct uni_taken_stack find_stack(const struct frame *f, uint64_t *start_ret)
+{
+	const struct uni_func_hint *func = uni_hints_find(f->u->hints, f->pc);
+	struct uni_taken_stack ret = { 0 };
+	uint8_t code[STACK_CODE_BYTES];
+	size_t n;
+
+	*start_ret = func != NULL ? func->start : 0;
+	if ((f->rule->flags & UNI_CFI_TAKES_STACK) == 0 || func == NULL)
+		return ret;
+	n = (size_t)uni_min(f->regs->pc - func->start, sizeof(code) + 1);
+	if (n <= sizeof(code) && uni_as_read(f->as, uni_gva_of(func->start), code, n) == 0)
+		f->u->arch->find_stack(code, n, &ret);
+	return ret;
+}
+
+/* Behind a call of this function, or one by a pointer. */
+static bool is_called_from(const struct frame *f, uint64_t pc, uint64_t start)
+{
+	uint64_t target;
+
+	return uni_unwind_after_call(f->u, f->as, pc, &target) && (target == 0 || target == start);
+}
+
+/* By the register that has the stack pointer of before the function took another stack. */
+static bool go_back(struct frame *f, const struct uni_taken_stack *s, uint64_t start,
+	struct uni_regs *before, uint64_t *pc_ret)
+{
+	struct uni_step st = { .leaf = false };
+	uint64_t sp, target;
+
+	if (!s->taken || !s->kept || !uni_regs_get(f->regs, s->reg, &sp))
+		return false;
+	*before = *f->regs;
+	before->sp = sp;
+	before->pc = start + s->at;
+	uni_regs_set(before, f->u->arch->sp_reg, sp);
+	f->regs = before;
+	f->rule = NULL;
+	find_rule(f, before->pc);
+	return f->rule != NULL && f->rule->ra.how != UNI_CFI_UNDEF &&
+	       follow_rule(f, &st, pc_ret) == 0 &&
+	       uni_unwind_after_call(f->u, f->as, *pc_ret, &target);
+}
+
+/*
+ * As follow_rule(); regs are then those with which the caller was found. Behind the place where a
+ * function takes another stack, the word there is where it will go, which need not be its caller.
+ */
 static int find_caller(
 	struct frame *f, struct uni_step *st, struct uni_regs *regs, uint64_t *pc_ret)
 {
 	const struct frame before = *f;
 	struct uni_ahead ahead;
+	uint64_t start;
+	const struct uni_taken_stack s = find_stack(f, &start);
+	bool found;
 	int rc = follow_rule(f, st, pc_ret);
 
+	if (rc == 0 && s.taken && st->leaf)
+		st->guess = f->rule->cfa.how == UNI_CFI_REG && !is_called_from(f, *pc_ret, start);
 	if (rc != 1 || !may_be_wrong(f, st))
 		return rc;
-	if (!go_ahead(f, &ahead, pc_ret)) {
+	found = go_back(f, &s, start, &ahead.regs, pc_ret);
+	if (!found) {
+		*f = before;
+		found = go_ahead(f, &ahead, pc_ret);
+	}
+	if (!found) {
 		*f = before;
 		return 1;
 	}
 	st->elsewhere = ahead.regs.sp != regs->sp;
+	st->guess = s.taken && (st->leaf || s.kept) && !is_called_from(f, *pc_ret, start);
 	*regs = ahead.regs;
 	f->regs = regs;
 	return 0;

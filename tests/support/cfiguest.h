@@ -16,7 +16,7 @@
 #define FN(i) (BASE + 0x100u * (i))
 
 /* Functions of 0x100 bytes each; PLAIN has no rows. */
-enum { OUTER, BY_SP, BY_FP, SIGNAL, SIGNAL_ELSEWHERE, BY_EXPR, PLAIN, BY_R10, POPPED, NR };
+enum { OUTER, BY_SP, BY_FP, SIGNAL, SIGNAL_ELSEWHERE, BY_EXPR, PLAIN, BY_R10, POPPED, TAKES, NR };
 
 #define CFA(reg_, arg_)                                          \
 	{                                                        \
@@ -53,6 +53,10 @@ static const struct uni_cfi_rule rules[] = {
 		.fp = { .how = UNI_CFI_IS_EXPR, .arg = 5 } },
 	[BY_R10 + 1] = { .cfa = CFA(UNI_X86_R10, 0), .ra = AT(-8), .fp = SAME },
 	[POPPED + 1] = { .cfa = CFA(UNI_X86_RSP, 0), .ra = AT(-8), .fp = SAME },
+	[TAKES + 1] = { .cfa = CFA(UNI_X86_RSP, 8),
+		.ra = AT(-8),
+		.fp = SAME,
+		.flags = UNI_CFI_TAKES_STACK },
 };
 
 static const struct uni_cfi_val others[] = {
@@ -75,7 +79,7 @@ static const struct uni_cfi_op ops[] = {
 static const struct uni_cfi_row rows[] = { { 0, OUTER + 1 }, { 0x100, BY_SP + 1 },
 	{ 0x200, BY_FP + 1 }, { 0x300, SIGNAL + 1 }, { 0x400, SIGNAL_ELSEWHERE + 1 },
 	{ 0x500, BY_EXPR + 1 }, { 0x600, 0 }, { 0x700, BY_R10 + 1 }, { 0x800, POPPED + 1 },
-	{ 0x900, 0 } };
+	{ 0x900, TAKES + 1 }, { 0xa00, 0 } };
 static const uint32_t bucket[] = { 0, 4, 8 };
 
 static const struct uni_cfi_table table = { .base = BASE,
@@ -89,9 +93,9 @@ static const struct uni_cfi_table table = { .base = BASE,
 	.nr_rules = uni_array_len(rules),
 	.nr_others = 2,
 	.nr_ops = uni_array_len(ops),
-	.size = 0x900,
+	.size = 0xa00,
 	.shift = 10,
-	.regs = 1u << UNI_X86_R10 };
+	.regs = 1u << UNI_X86_R10 | 1u << UNI_X86_R13 };
 
 struct fixture {
 	struct guest g;

@@ -25,21 +25,13 @@ struct insn {
 	uint64_t at;	/* is_mem: the address */
 };
 
-static unsigned dwarf_of(unsigned enc)
-{
-	static const uint8_t low[] = { UNI_X86_RAX, UNI_X86_RCX, UNI_X86_RDX, UNI_X86_RBX,
-		UNI_X86_RSP, UNI_X86_RBP, UNI_X86_RSI, UNI_X86_RDI };
-
-	return enc < 8 ? low[enc] : UNI_X86_R8 + enc - 8;
-}
-
 static bool get_reg(const struct insn *i, unsigned enc, uint64_t *ret)
 {
 	if (enc == ENC_RSP) {
 		*ret = i->a->regs.sp;
 		return i->a->regs.sp_valid;
 	}
-	return uni_regs_get(&i->a->regs, dwarf_of(enc), ret);
+	return uni_regs_get(&i->a->regs, uni_x86_64_dwarf(enc), ret);
 }
 
 /* The stack pointer must be known; another register may be lost. */
@@ -48,9 +40,9 @@ static bool put_reg(const struct insn *i, unsigned enc, bool known, uint64_t v)
 	struct uni_regs *regs = &i->a->regs;
 
 	if (known)
-		uni_regs_set(regs, dwarf_of(enc), v);
+		uni_regs_set(regs, uni_x86_64_dwarf(enc), v);
 	else
-		regs->valid &= ~(1ull << dwarf_of(enc));
+		regs->valid &= ~(1ull << uni_x86_64_dwarf(enc));
 	if (enc == ENC_RSP)
 		regs->sp = v;
 	return known || enc != ENC_RSP;

@@ -91,6 +91,14 @@ static bool may_wake(const struct uni_regs *regs)
 	return !uni_regs_get_sys(regs, UNI_X86_RFLAGS, &flags) || (flags & 1u << 9) != 0;
 }
 
+unsigned uni_x86_64_dwarf(unsigned enc)
+{
+	static const uint8_t low[] = { UNI_X86_RAX, UNI_X86_RCX, UNI_X86_RDX, UNI_X86_RBX,
+		UNI_X86_RSP, UNI_X86_RBP, UNI_X86_RSI, UNI_X86_RDI };
+
+	return enc < 8 ? low[enc] : UNI_X86_R8 + enc - 8;
+}
+
 const struct uni_arch uni_arch_x86_64 = {
 	.name = "x86_64",
 	.elf_machine = 62, /* EM_X86_64 */
@@ -124,6 +132,8 @@ const struct uni_arch uni_arch_x86_64 = {
 	.fp_step = uni_x86_64_fp_step,
 	.epilogue = uni_x86_64_epilogue,
 	.ahead = uni_x86_64_ahead,
+	.takes_stack = uni_x86_64_takes_stack,
+	.find_stack = uni_x86_64_find_stack,
 	.leaf_rules = uni_x86_64_leaf_rules,
 	.restore = uni_x86_64_restore,
 	.strip = uni_arch_keep_pc,

@@ -40,6 +40,11 @@ bool uni_x86_64_after_call(const uint8_t *before, uint64_t ret_addr, uint64_t *t
  * *offset_ret above rsp, and rbp is the caller's, even if it was changed before.
  */
 bool uni_x86_64_epilogue(const uint8_t *code, size_t n, uint32_t *offset_ret);
+/* The DWARF number of a register, by its number in instructions (0 to 15). */
+unsigned uni_x86_64_dwarf(unsigned enc);
+/* As in struct uni_arch. */
+bool uni_x86_64_takes_stack(const uint8_t *code, size_t n);
+void uni_x86_64_find_stack(const uint8_t *code, size_t n, struct uni_taken_stack *ret);
 /* As struct uni_arch.ahead. */
 bool uni_x86_64_ahead(struct uni_as *as, struct uni_ahead *a);
 /*
