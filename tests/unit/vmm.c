@@ -69,6 +69,9 @@ static void hidden_guests_are_seen(void **state)
 {
 	struct uni_vmm_cmdline c;
 
+	PARSE("qemu-system-x86_64", "q\0-s\0-S\0-kernel\0k", &c);
+	assert_string_equal(c.gdb_tcp, "127.0.0.1:1234");
+	assert_string_equal(c.gdb_unix, "");
 	PARSE("qemu-system-x86_64", "q\0-gdb\0tcp::12345\0-kernel\0k", &c);
 	assert_string_equal(c.gdb_tcp, "127.0.0.1:12345");
 	PARSE("qemu-system-x86_64", "q\0-object\0sev-guest,id=s\0-kernel\0k", &c);
