@@ -233,7 +233,7 @@ static bool ring_move(struct ring *r, uint64_t now)
 		r->at[1] = host_ns();
 		r->at[2] = 0;
 		r->at += HOST_WORDS;
-		r->sub->extra_after += HOST_WORDS - 1;
+		r->sub->extra_after += HOST_WORDS;
 		ring_publish(r);
 	}
 	return true;
@@ -278,7 +278,7 @@ static void ring_extended(struct vcpu *v, unsigned cls, const uint64_t *words, u
 	*r->at++ = FIRST_WORD(UNI_TRACE_EXT, nr, cls) | (uint32_t)now;
 	for (unsigned i = 0; i < nr; i++)
 		*r->at++ = words[i];
-	r->sub->extra_after += nr;
+	r->sub->extra_after += nr + (cls == UNI_TRACE_CLASS_HOST_TIME);
 	r->last = now;
 	ring_publish(r);
 }

@@ -234,7 +234,8 @@ struct uni_trace_sub {
 	uint64_t begin_seq;    /* N, from 1 on: valid; 0: being made ready */
 	uint64_t end_seq;      /* N as well once it is closed: whole and final */
 	uint64_t words_before; /* 8-byte words of records that this CPU wrote before it */
-	uint64_t extra_before; /* of these: all but one of each event, and all of a SYNC */
+	/* These are no events: all but one of each event, and all of a SYNC and a host's time. */
+	uint64_t extra_before;
 	/* The same of its own words, and UNI_TRACE_EXTRA_GONE. Readers put extra_before of the next
 	 * sub-buffer in its place. */
 	uint64_t extra_after;

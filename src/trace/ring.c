@@ -203,6 +203,13 @@ int uni_ring_skip(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret)
 	return 0;
 }
 
+/* Records that tell of time alone. */
+static bool is_event(uint64_t word, uint8_t kind)
+{
+	return kind != UNI_TRACE_KIND_SYNC && kind != UNI_TRACE_KIND_NONE &&
+	       (kind != UNI_TRACE_KIND_EXT || word >> 48 != UNI_TRACE_CLASS_HOST_TIME);
+}
+
 uint64_t uni_ring_extra_words(const struct uni_ring *r, const uint64_t *at, const uint64_t *end)
 {
 	unsigned short_ids = uni_trace_short_ids(r->info.kinds);
@@ -218,7 +225,7 @@ uint64_t uni_ring_extra_words(const struct uni_ring *r, const uint64_t *at, cons
 		}
 		kind = r->info.kinds[*at >> 32 & 15];
 		nr = uni_min((size_t)(end - at), (size_t)1 + uni_trace_words(*at, kind));
-		extra += nr - (kind != UNI_TRACE_KIND_SYNC && kind != UNI_TRACE_KIND_NONE);
+		extra += nr - is_event(*at, kind);
 		at += nr;
 	}
 	return extra;

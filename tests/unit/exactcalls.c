@@ -44,6 +44,8 @@ static void begin_folder(void)
 	(void)snprintf(file, sizeof(file), "%s/calls", dir);
 }
 
+static bool host_times;
+
 static void begin_qemu(void)
 {
 	const char *why = "";
@@ -53,7 +55,7 @@ static void begin_qemu(void)
 	stack = (struct stack){ .id = 1 };
 	v = &plugin.vcpu[0];
 	v->stack = &stack;
-	assert_int_equal(calls_open(file, 62, 1, false, &why), 0);
+	assert_int_equal(calls_open(file, 62, 1, host_times, &why), 0);
 }
 
 static void begin_plugin(void)
@@ -199,12 +201,13 @@ static void guest_waits(void **state)
 	end_all();
 }
 
-/* Without a reader the oldest ones go; a later one knows how many. */
-static void no_reader(void **state)
+/* Without a reader the oldest ones go; a later one knows how many. The host's times are no events.
+ */
+static void no_reader_at(bool times)
 {
 	struct uni_record_trace_cpu st;
 
-	(void)state;
+	host_times = times;
 	begin_plugin();
 	make_calls(SUB_EVENTS * UNI_EXACT_CALLS_SUBS);
 	assert_false(v->ring.behind);
@@ -215,6 +218,14 @@ static void no_reader(void **state)
 	assert_int_equal(
 		st.events + uni_record_trace_lost(&st), SUB_EVENTS * UNI_EXACT_CALLS_SUBS * 2);
 	end_all();
+	host_times = false;
+}
+
+static void no_reader(void **state)
+{
+	(void)state;
+	no_reader_at(false);
+	no_reader_at(true);
 }
 
 /* The one that the guest waits for dies: it goes on at once, and the next one knows what is
