@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The tree of calling contexts: a node for each function below its caller. It is bounded: frames
- * deeper than UNI_EXACT_DEPTH become siblings of their caller. Once UNI_EXACT_NODES are used, a new
- * context becomes its function's one child of node `beyond_parent`. Instructions and calls of each
- * function stay exact.
+ * deeper than UNI_EXACT_DEPTH go below an earlier call of their caller, or beside it. Once
+ * UNI_EXACT_NODES are used, a new context becomes its function's one child of node `beyond_parent`.
+ * Instructions and calls of each function stay exact.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "plugin/plugin.h"
+
+#define FOLD_LOOKS 64u
 
 #define NO_CALLEES                                                 \
 	{                                                          \
@@ -118,13 +120,28 @@ int tree_init(struct tree *t, struct area *a, uint32_t nr_known)
 	return 0;
 }
 
+/*
+ * Too deep: where such a call of the same function is less deep, so that each pair of caller and
+ * callee is a true one. Only recursion is so deep, so that a few frames show it.
+ */
+static struct node *fold(struct node *parent)
+{
+	struct node *n = parent->parent;
+
+	for (unsigned i = 0; i < FOLD_LOOKS && n->parent != n; i++, n = n->parent) {
+		if (n->function == parent->function)
+			return n;
+	}
+	return parent->parent;
+}
+
 struct node *tree_find_child(struct tree *t, struct node *parent, uint32_t function)
 {
 	uint32_t child;
 
 	if (unlikely(parent->depth >= UNI_EXACT_DEPTH)) {
 		plugin.stat[UNI_EXACT_FOLDED]++;
-		parent = parent->parent;
+		parent = fold(parent);
 	}
 	child = find(t, parent, function);
 	if (child == 0 && t->nr < UNI_EXACT_NODES - UNI_EXACT_FUNCTIONS - UNI_EXACT_FOUND - 2)
