@@ -397,12 +397,30 @@ static void watch_save(const struct qemu_plugin_tb *tb, struct block *b)
 	}
 }
 
+/* QEMU may end at such a write. */
+static void watch_ports(const struct qemu_plugin_tb *tb)
+{
+	size_t n = plugin.arch->is_output != NULL ? qemu_plugin_tb_n_insns(tb) : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+		uint8_t bytes[16];
+		size_t size = insn_bytes(insn, bytes);
+
+		if (plugin.arch->is_output(bytes, size))
+			qemu_plugin_register_vcpu_insn_exec_cb(
+				insn, port_written, QEMU_CB_NO_REGS, (void *)(uintptr_t)i);
+	}
+}
+
 static void block_watch(struct qemu_plugin_tb *tb, struct block *b)
 {
 	struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, b->nr_insns - 1);
 
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, block_callback(b), QEMU_CB_NO_REGS, b);
 	watch_end(last);
+	if (b->stops != 0)
+		watch_ports(tb);
 	if (b->saves)
 		watch_save(tb, b);
 	if (b->flow == FLOW_CALL && !plugin.arch->links)
@@ -424,13 +442,11 @@ void block_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	b = block_of(tb);
 	if (b == NULL)
 		plugin.stat[UNI_EXACT_UNCOUNTED]++;
-	plugin_unlock();
-	if (b == NULL)
-		return;
-	if (plugin.mode == UNI_EXACT_COUNTS) {
+	else if (plugin.mode == UNI_EXACT_COUNTS)
 		count_block(tb, b);
+	plugin_unlock();
+	if (b == NULL || plugin.mode == UNI_EXACT_COUNTS)
 		return;
-	}
 	/* Only if one counter belongs to one vCPU. */
 	if (b->is_quiet && plugin.one_thread && plugin.score == NULL) {
 		qemu_plugin_register_vcpu_tb_exec_inline(

@@ -23,6 +23,7 @@ void frames_drop(struct vcpu *v, uint32_t nr)
 		const struct entry *e = --st->top;
 
 		plugin.stat[UNI_EXACT_DROPPED] += !e->is_interrupt;
+		plugin.stat[UNI_EXACT_UNKNOWN_CUTS] += e->is_interrupt && e->cut;
 		frame_close(v, st, e->shown);
 		v->node = e->node;
 	}
@@ -70,6 +71,18 @@ void frame_jump(struct vcpu *v, const struct block *b)
 		return;
 	if (b->function == 0 || b->is_start || !frame_find(v, b))
 		frame_move(v, b);
+}
+
+/* By a jump. Code of no function that begins there has its address for a name, as if called. */
+void frame_jump_out(struct vcpu *v, const struct block *b)
+{
+	if (v->switched)
+		stack_change(v);
+	if (b->function != 0 || !function_is_known(&plugin.functions, function_of(v)))
+		frame_jump(v, b);
+	else
+		v->node = tree_child(&plugin.tree, v->node->parent,
+			functions_called(&plugin.functions, &plugin.area, b->pc));
 }
 
 /* The frames that a stack pointer this high has left. */
@@ -163,8 +176,13 @@ void stack_settle(struct vcpu *v, const struct block *p, uint64_t sp)
 		to = stacks_add(&plugin.stacks, sp);
 		if (to == NULL)
 			return;
-		if (stack_nr(v->stack) == 0 && v->stack->high == 0) {
+		if (v->stack->high == 0 &&
+			(stack_nr(v->stack) == 0 || plugin.begin_at != NOWHERE)) {
 			moved = false; /* the first one of this vCPU */
+			to->entry = v->stack->entry;
+			to->top = v->stack->top;
+			to->end = v->stack->end;
+			stack_init(v->stack);
 			to->open = v->stack->open;
 			to->shown = v->stack->shown;
 			to->id = v->stack->id;

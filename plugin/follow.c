@@ -35,6 +35,14 @@ void block_ended(unsigned vcpu, void *udata)
 	plugin.vcpu[vcpu].own_ended++;
 }
 
+void port_written(unsigned vcpu, void *udata)
+{
+	struct vcpu *v = &plugin.vcpu[vcpu];
+
+	v->out_of = v->prev;
+	v->insn_out = (uint32_t)(uintptr_t)udata + 1;
+}
+
 void call_pushed(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata)
 {
 	struct vcpu *v = &plugin.vcpu[vcpu];
@@ -269,6 +277,9 @@ static void come_back(struct vcpu *v, struct block *p, struct block *b, bool res
 		interrupt_push(v, p, b, false);
 		return;
 	}
+	/* The function that counting began with returns: nobody has seen its call. */
+	if (plugin.mode == UNI_EXACT_TRACE && stack_nr(v->stack) == 0)
+		frame_close(v, v->stack, false);
 	v->unsure = v->odd = true;
 	frame_jump(v, b);
 }
@@ -282,7 +293,9 @@ void go_on(struct vcpu *v, struct block *p, struct block *b, bool resumed)
 		expected = b->pc == p->next || b->pc == p->target || is_step(p, b) ||
 			   (v->passed && p->target != NOWHERE && b->function != 0 &&
 				   functions_find(&plugin.functions, p->target) == b->function);
-		if (expected)
+		if (expected && b->pc == p->target && b->function == 0)
+			frame_jump_out(v, b);
+		else if (expected)
 			frame_move(v, b);
 		break;
 	case FLOW_CALL:
@@ -299,7 +312,7 @@ void go_on(struct vcpu *v, struct block *p, struct block *b, bool resumed)
 	case FLOW_JUMP:
 		expected = resumed || !b->is_handler;
 		if (expected)
-			frame_jump(v, b);
+			frame_jump_out(v, b);
 		break;
 	case FLOW_IRET:
 		if (!resumed && interrupt_again(v, b))
@@ -322,8 +335,24 @@ void go_on(struct vcpu *v, struct block *p, struct block *b, bool resumed)
 		interrupt(v, p, b, false);
 }
 
+/* Counting begins with a function that p has called: it returns there. */
+static bool begin_called(struct vcpu *v, const struct block *p, const struct block *b)
+{
+	struct entry *e;
+
+	if (b->pc != plugin.begin_at || p->flow != FLOW_CALL || (!v->pushed && !plugin.arch->links))
+		return false;
+	e = stack_push(v->stack);
+	if (e == NULL)
+		return false;
+	*e = (struct entry){ .ret = p->end,
+		.sp = v->pushed ? v->push_sp : 0,
+		.node = tree_child(&plugin.tree, plugin.tree.node, p->function) };
+	return true;
+}
+
 /* The image's first block on this vCPU. */
-static void begin(struct vcpu *v, const struct block *b)
+static void begin(struct vcpu *v, const struct block *p, const struct block *b)
 {
 	v->stack = stacks_add(&plugin.stacks, 0);
 	if (v->stack == NULL)
@@ -334,7 +363,7 @@ static void begin(struct vcpu *v, const struct block *b)
 	v->unsure = v->odd = true;
 	v->node = plugin.tree.node;
 	plugin.stat[UNI_EXACT_CALLS]++;
-	plugin.stat[UNI_EXACT_TAIL_CALLS]++;
+	plugin.stat[UNI_EXACT_TAIL_CALLS] += !begin_called(v, p, b);
 	frame_enter(v, b);
 }
 
@@ -348,7 +377,7 @@ static void follow(struct vcpu *v, struct block *p, struct block *b)
 		plugin.begun =
 			plugin.begun || plugin.begin_at == NOWHERE || b->pc == plugin.begin_at;
 		if (b->ours && plugin.begun)
-			begin(v, b);
+			begin(v, p, b);
 		return;
 	}
 	if (!v->cut) {
@@ -401,22 +430,53 @@ void block_slow(struct vcpu *v, struct block *p, struct block *b, uint64_t ended
 	plugin.clock += b->nr_insns;
 }
 
-void follow_end(void)
+/* QEMU ends within a block: by a write to a port, or the one instruction that may do so. */
+static void block_left(struct vcpu *v)
+{
+	struct block *p = v->prev;
+	uint32_t at = UINT32_MAX;
+
+	if (!v->live || !plugin.one_thread || *v->ended == (v->go != ODD ? v->go : v->begun))
+		return;
+	plugin.stat[UNI_EXACT_CUT]++;
+	if (v->out_of == p)
+		at = v->insn_out;
+	for (uint32_t i = 1; i < p->nr_insns && v->out_of != p; i++) {
+		if (block_may_stop_at(p, i - 1))
+			at = at == UINT32_MAX ? i : p->nr_insns;
+	}
+	if (at < p->nr_insns)
+		cut_count(v, p, at);
+	else
+		plugin.stat[UNI_EXACT_UNKNOWN_CUTS]++;
+}
+
+/* And the blocks that a fault has left, and to which nothing has returned. */
+static uint64_t frames_open(void)
 {
 	uint64_t open = 0;
 
+	for (uint32_t i = 0; i < plugin.stacks.nr; i++) {
+		for (uint32_t j = 0; j < stack_nr(plugin.stacks.v[i]); j++) {
+			const struct entry *e = &plugin.stacks.v[i]->entry[j];
+
+			open += !e->is_interrupt;
+			plugin.stat[UNI_EXACT_UNKNOWN_CUTS] += e->is_interrupt && e->cut;
+		}
+	}
+	return open;
+}
+
+void follow_end(void)
+{
 	for (uint32_t i = 0; i < VCPU_MAX; i++) {
 		if (plugin.vcpu[i].caller != NULL)
 			call_follow(&plugin.vcpu[i], 0);
 	}
+	block_left(&plugin.vcpu[0]);
 	if (plugin.quiet != 0)
 		quiet_flush(&plugin.vcpu[0]);
 	if (plugin.mode == UNI_EXACT_TRACE)
 		calls_end();
-	for (uint32_t i = 0; i < plugin.stacks.nr; i++) {
-		for (uint32_t j = 0; j < stack_nr(plugin.stacks.v[i]); j++)
-			open += !plugin.stacks.v[i]->entry[j].is_interrupt;
-	}
-	plugin.stat[UNI_EXACT_OPEN] = open;
-	plugin.stat[UNI_EXACT_STACKS] = plugin.stacks.nr;
+	plugin.stat[UNI_EXACT_OPEN] = frames_open();
 }

@@ -110,7 +110,8 @@ struct arch {
 	struct flow_insn (*flow)(uint64_t pc, const uint8_t *bytes, size_t size);
 	bool (*switches_stack)(const uint8_t *bytes, size_t size); /* loads the stack pointer */
 	bool (*may_stop)(const uint8_t *bytes, size_t size);	   /* fault, or reach a device */
-	bool (*is_behind_call)(const uint8_t *end);		   /* a call may end there */
+	bool (*is_output)(const uint8_t *bytes, size_t size); /* to a port; NULL: there are none */
+	bool (*is_behind_call)(const uint8_t *end);	      /* a call may end there */
 	bool (*sp_access)(const uint8_t *bytes, size_t size, struct sp_access *ret);
 	int64_t (*sp_moved)(const uint8_t *bytes, size_t size); /* by a constant; if .links */
 };
@@ -271,6 +272,8 @@ struct vcpu {
 	bool unsure;   /* the next call's push decides which stack this is */
 	bool pushed;   /* the call that ended the last block has pushed, at push_sp */
 	uint64_t push_sp, new_sp;
+	const struct block *out_of; /* wrote to a port last, by the instruction before insn_out */
+	uint32_t insn_out;
 	struct ring ring;
 };
 
@@ -404,6 +407,7 @@ void block_slow(struct vcpu *v, struct block *p, struct block *b, uint64_t ended
 void block_ended(unsigned vcpu, void *udata);  /* its last instruction begins */
 void call_follow(struct vcpu *v, uint64_t sp); /* that of v->caller; sp 0: not known */
 void frame_saw(struct vcpu *v, uint64_t sp);   /* the newest frame's */
+void port_written(unsigned vcpu, void *udata); /* by instruction udata of the present block */
 void call_pushed(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata);
 void stack_read(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata);
 void follow_end(void);
@@ -424,6 +428,7 @@ void stack_change(struct vcpu *v);
 void stack_enter(struct vcpu *v, struct stack *to);
 void frame_move(struct vcpu *v, const struct block *b);
 void frame_jump(struct vcpu *v, const struct block *b);
+void frame_jump_out(struct vcpu *v, const struct block *b);
 void frames_drop(struct vcpu *v, uint32_t nr);
 
 /* These executions of b ended before instruction `insn`. */

@@ -63,6 +63,7 @@ struct stack *stacks_add(struct stacks *s, uint64_t sp)
 	memmove(s->v + at + 1, s->v + at, (s->nr - at) * sizeof(struct stack *));
 	s->v[at] = st;
 	s->nr++;
+	plugin.stat[UNI_EXACT_STACKS] = s->nr;
 	return st;
 }
 

@@ -175,6 +175,13 @@ static bool x86_64_may_stop(const uint8_t *bytes, size_t size)
 		       op == 0xc0 || op == 0xc1 || (op & 0xfc) == 0xd0);
 }
 
+static bool x86_64_is_output(const uint8_t *bytes, size_t size)
+{
+	struct parts p = take_apart(bytes, size);
+
+	return p.len != 0 && (p.op[0] & 0xf6) == 0xe6;
+}
+
 /* call rel32, and call through a register or memory, with all lengths of its operand. */
 static bool x86_64_is_behind_call(const uint8_t *end)
 {
@@ -194,6 +201,7 @@ const struct arch arch_x86_64 = {
 	.flow = x86_64_flow,
 	.switches_stack = x86_64_switches_stack,
 	.may_stop = x86_64_may_stop,
+	.is_output = x86_64_is_output,
 	.is_behind_call = x86_64_is_behind_call,
 	.sp_access = x86_64_sp_access,
 };

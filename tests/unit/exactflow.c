@@ -82,6 +82,30 @@ static const struct {
 	{ "ud2", "\x0f\x0b", 2, true },
 };
 
+static void writes_to_ports(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t size;
+		bool output;
+	} c[] = {
+		{ "\xe7\xf4", 2, true },	/* out %eax, $0xf4 */
+		{ "\xe6\x80", 2, true },	/* out %al, $0x80 */
+		{ "\xee", 1, true },		/* out %al, (%dx) */
+		{ "\x66\xef", 2, true },	/* out %ax, (%dx) */
+		{ "\xed", 1, false },		/* in (%dx), %eax */
+		{ "\xe5\x60", 2, false },	/* in $0x60, %eax */
+		{ "\x0f\xef", 2, false },	/* pxor */
+		{ "\xeb\x00", 2, false },	/* jmp */
+		{ "\xe8\xe6\0\0\0", 5, false }, /* call */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(c) / sizeof(c[0]); i++)
+		assert_int_equal(
+			arch_x86_64.is_output((const uint8_t *)c[i].bytes, c[i].size), c[i].output);
+}
+
 static void may_stop(void **state)
 {
 	(void)state;
@@ -160,6 +184,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(flow),
 		cmocka_unit_test(may_stop),
+		cmocka_unit_test(writes_to_ports),
 		cmocka_unit_test(behind_call),
 		cmocka_unit_test(stacks),
 	};
