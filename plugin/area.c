@@ -31,6 +31,10 @@ static uint64_t room_of(unsigned part)
 
 int area_open(struct area *a, const char *path, const char **why_ret)
 {
+	struct flock l = { .l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = UNI_EXACT_LOCK_OF_QEMU,
+		.l_len = 1 };
 	uint64_t size = PAGE;
 	struct stat st;
 	void *base;
@@ -46,6 +50,7 @@ int area_open(struct area *a, const char *path, const char **why_ret)
 		*why_ret = "it is there already and not empty";
 		return -1;
 	}
+	(void)fcntl(a->fd, F_OFD_SETLK, &l); /* as long as QEMU lives */
 	if (posix_fallocate(a->fd, 0, PAGE) != 0 || ftruncate(a->fd, (off_t)size) != 0) {
 		*why_ret = "the disk is full";
 		return -1;

@@ -20,6 +20,9 @@ static struct {
 	uint64_t *ended; /* version 1, by index: of all vCPUs, which share a thread */
 	struct block **block;
 	uint32_t nr, cap;
+	struct uni_exact_node *root; /* what ran before the image's first instruction */
+	struct pair *before;	     /* by index, as they were then */
+	uint32_t nr_before;
 } counts;
 
 static bool counts_room(uint32_t index)
@@ -42,15 +45,61 @@ static bool counts_room(uint32_t index)
 
 int counts_init(void)
 {
-	uint32_t nr = plugin.functions.nr_known + 1;
+	/* The last one is of code without a function that runs after the image's first. */
+	uint32_t nr = plugin.functions.nr_known + 2;
 	struct uni_exact_node *node = area_add(&plugin.area, UNI_EXACT_PART_NODES, nr, NULL);
 
 	for (uint32_t i = 0; node != NULL && i < nr; i++)
-		node[i].function = i;
+		node[i].function = i < nr - 1 ? i : 0;
+	counts.root = node;
 	/* Not touched before it is used: QEMU's threads write to fixed addresses. */
 	if (plugin.score == NULL)
 		counts.ended = calloc(UNI_EXACT_BLOCKS, sizeof(*counts.ended));
 	return node != NULL && (plugin.score != NULL || counts.ended != NULL) ? 0 : -1;
+}
+
+static uint64_t ends_of(const struct block *b)
+{
+	uint64_t ended = 0;
+
+	if (plugin.score == NULL)
+		return counts.ended[b->index];
+	b->out->count = 0;
+	for (uint32_t i = 0; i < plugin.area.header->nr_vcpus; i++) {
+		const struct pair *p =
+			qemu_plugin_scoreboard_find(counts.score[b->index / CHUNK], i);
+
+		b->out->count += p[b->index % CHUNK].begun;
+		ended += p[b->index % CHUNK].ended;
+	}
+	return ended;
+}
+
+/* The image is about to begin: what the blocks have executed so far was firmware. */
+static void keep_before(void)
+{
+	counts.before = calloc(counts.nr + 1ull, sizeof(*counts.before));
+	counts.nr_before = counts.before != NULL ? counts.nr : 0;
+	for (uint32_t i = 0; i < counts.nr; i++) {
+		const struct block *b = counts.block[i];
+		uint64_t ended = ends_of(b);
+
+		counts.root->insns += b->out->count * b->nr_insns;
+		if (counts.before != NULL)
+			counts.before[i] = (struct pair){ b->out->count, ended };
+	}
+}
+
+/* So many executions of b have ended at that instruction: the firmware's come first. */
+static void cut_before(const struct block *b, uint32_t insn, uint64_t number)
+{
+	const struct pair *p = b->index < counts.nr_before ? &counts.before[b->index] : NULL;
+
+	if (p == NULL || p->ended >= p->begun)
+		return;
+	if (number > p->begun - p->ended)
+		number = p->begun - p->ended;
+	counts.root->insns -= number * (b->nr_insns - insn);
 }
 
 void count_block(struct qemu_plugin_tb *tb, struct block *b)
@@ -58,6 +107,10 @@ void count_block(struct qemu_plugin_tb *tb, struct block *b)
 	struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, b->nr_insns - 1);
 	uint32_t i = b->index;
 
+	if (b->ours && !plugin.begun) {
+		plugin.begun = true;
+		keep_before();
+	}
 	if (i >= counts.nr) {
 		if (!counts_room(i)) {
 			plugin.stat[UNI_EXACT_UNCOUNTED]++;
@@ -84,33 +137,18 @@ void count_block(struct qemu_plugin_tb *tb, struct block *b)
 			last, QEMU_INLINE_ADD_U64, &counts.ended[i], 1);
 }
 
-static uint64_t ends_of(const struct block *b)
-{
-	uint64_t ended = 0;
-
-	if (plugin.score == NULL)
-		return counts.ended[b->index];
-	b->out->count = 0;
-	for (uint32_t i = 0; i < plugin.area.header->nr_vcpus; i++) {
-		const struct pair *p =
-			qemu_plugin_scoreboard_find(counts.score[b->index / CHUNK], i);
-
-		b->out->count += p[b->index % CHUNK].begun;
-		ended += p[b->index % CHUNK].ended;
-	}
-	return ended;
-}
-
 static void cut_add(const struct block *b, uint32_t insn, uint64_t number)
 {
 	uint64_t index;
 	struct uni_exact_cut *cut =
 		number == 0 ? NULL : area_add(&plugin.area, UNI_EXACT_PART_CUTS, 1, &index);
 
-	if (cut != NULL)
+	if (cut != NULL) {
 		*cut = (struct uni_exact_cut){ b->index, insn, number };
-	else
+		cut_before(b, insn, number);
+	} else {
 		plugin.stat[UNI_EXACT_UNKNOWN_CUTS] += number;
+	}
 }
 
 /* Takes at most n executions of the blocks that begin at pc, and returns how many. Executions that

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The plugin that QEMU loads: -plugin FILE,out=FILE,functions=FILE. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "plugin/plugin.h"
 
@@ -119,6 +121,28 @@ static bool take_option(struct options *o, const char *arg)
 	return true;
 }
 
+/*
+ * Version 1 adds to one number for all vCPUs, so they must share a thread. QEMU does not say how it
+ * runs them, so its command line has to. With -icount they always share one.
+ */
+static bool adds_are_lost(const qemu_info_t *info)
+{
+	static char line[1u << 17];
+	int fd;
+	ssize_t n;
+
+	if (plugin.mode != UNI_EXACT_COUNTS || info->system.max_vcpus <= 1 ||
+		qemu_plugin_scoreboard_new != NULL)
+		return false;
+	fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	n = fd >= 0 ? read(fd, line, sizeof(line)) : -1;
+	if (fd >= 0)
+		(void)close(fd);
+	return n <= 0 || (memmem(line, (size_t)n, "thread=single", 13) == NULL &&
+				 memmem(line, (size_t)n, "\0-icount", 9) == NULL &&
+				 memmem(line, (size_t)n, "\0--icount", 10) == NULL);
+}
+
 static const struct arch *arch_of(const char *target)
 {
 	static const struct arch *const all[] = { &arch_x86_64, &arch_aarch64 };
@@ -186,6 +210,10 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
 			info->target_name, "only guests of x86_64 and aarch64 can be followed");
 	if (info->system.max_vcpus > VCPU_MAX)
 		return refuse("-smp", "too many vCPUs");
+	if (adds_are_lost(info))
+		return refuse("mode=counts",
+			"several vCPUs have to share a thread, or additions are lost: give QEMU "
+			"-accel tcg,thread=single");
 	if (prepare(&o, info) != 0)
 		return -1;
 	qemu_plugin_register_vcpu_tb_trans_cb(id, block_translate);

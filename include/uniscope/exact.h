@@ -16,7 +16,7 @@
 
 #define UNI_EXACT_PLUGIN     "uniscope-exact.so"	/* its file */
 #define UNI_EXACT_MAGIC	     UINT64_C(0x31746361786e75) /* "unxact1" */
-#define UNI_EXACT_TABLE	     UINT64_C(0x3262617478756e) /* "nuxtab2": the functions' file */
+#define UNI_EXACT_TABLE	     UINT64_C(0x3362617478756e) /* "nuxtab3": the functions' file */
 #define UNI_EXACT_DEPTH	     480 /* frames of a context; deeper ones lie beside their caller */
 #define UNI_EXACT_NODES	     (1u << 22) /* at most, of each part */
 #define UNI_EXACT_BLOCKS     (1u << 20)
@@ -36,6 +36,7 @@
  */
 struct uni_exact_table {
 	uint64_t magic, nr, nr_hidden, nr_pieces, nr_own;
+	uint64_t depth; /* for readers: no deeper calls are recorded; 0: all are */
 };
 
 enum uni_exact_part {
@@ -48,7 +49,7 @@ enum uni_exact_part {
 };
 
 enum uni_exact_mode {
-	UNI_EXACT_COUNTS = 1, /* blocks; nodes: one for each known function, empty */
+	UNI_EXACT_COUNTS = 1, /* blocks; nodes: one for each known function, and the rest's */
 	UNI_EXACT_TREE = 2,   /* blocks, and a tree of calling contexts */
 	UNI_EXACT_TRACE = 3,  /* these, and records of calls in a file of their own */
 };
@@ -57,6 +58,7 @@ enum uni_exact_state {
 	UNI_EXACT_RUNS = 1,
 	UNI_EXACT_ENDED = 2,   /* QEMU ended by itself or was asked to */
 	UNI_EXACT_REACHED = 3, /* the plugin ended QEMU at the given place */
+	UNI_EXACT_KILLED = 4,  /* in a session: QEMU was gone without any of these */
 };
 
 /* Counts of the plugin's events, and of those that it could not be sure of. */
@@ -136,7 +138,7 @@ struct uni_exact_cut {
 #define UNI_EXACT_CALLS_SUBS	 128u	     /* of each vCPU */
 #define UNI_EXACT_CALLS_BEGIN	 65536u	     /* of the first sub-buffer */
 #define UNI_EXACT_CALLS_HZ	 1000000000u /* of the clock: an instruction is shown as 1 ns */
-#define UNI_EXACT_LOCK_OF_QEMU	 0	     /* bytes */
+#define UNI_EXACT_LOCK_OF_QEMU	 0	     /* bytes; this one in the other file, too */
 #define UNI_EXACT_LOCK_OF_READER 1
 
 #ifdef __cplusplus
