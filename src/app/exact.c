@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/strbuf.h"
 #include "base/text.h"
 #include "config.h"
 #include "recording/folder.h"
@@ -71,6 +72,31 @@ int uni_exact_load_images(struct uni_exact_run *run, struct uni_err *err)
 	return rc == 0 ? load_programs(run, err) : rc;
 }
 
+int uni_exact_table_of(const struct uni_exact_run *run, struct uni_err *err)
+{
+	const struct uni_exact_choice choice = { .glob = run->args->filter,
+		.nr_globs = run->args->nr_filter,
+		.depth = run->args->depth };
+
+	return uni_exact_write_table(run->all, run->nr_all, &choice, run->table, err);
+}
+
+/* As the command line has it, for those who read the trace. */
+static void describe_only(struct uni_exact_run *run)
+{
+	_cleanup_strbuf_ struct uni_strbuf b;
+
+	uni_strbuf_init(&b);
+	if (run->only[0] != '\0') /* the table told it */
+		return;
+	for (size_t i = 0; i < run->args->nr_filter; i++)
+		uni_strbuf_addf(&b, "%s--filter %s", i != 0 ? " " : "", run->args->filter[i]);
+	if (run->args->depth != 0)
+		uni_strbuf_addf(&b, "%s--depth %" PRIu64, b.len != 0 ? " " : "", run->args->depth);
+	if (b.len != 0 && !uni_strbuf_failed(&b))
+		(void)snprintf(run->only, sizeof(run->only), "%s", b.s);
+}
+
 static void fill_meta(const struct uni_exact_run *run, uint32_t nr_vcpus, struct uni_record_meta *m)
 {
 	const struct uni_arch *arch = uni_image_arch(run->image);
@@ -96,8 +122,9 @@ int uni_exact_begin_session(struct uni_exact_run *run, uint32_t nr_vcpus, struct
 		return uni_err_nomem(err);
 	fill_meta(run, nr_vcpus, meta);
 	(void)snprintf(calls, sizeof(calls), "%s" UNI_EXACT_CALLS_FILE, run->counts);
+	describe_only(run);
 	if (run->args->mode == UNI_EXACT_TRACE)
-		rc = uni_calls_session_open(&run->calls, calls, meta, err);
+		rc = uni_calls_session_open(&run->calls, calls, run->only, meta, err);
 	if (rc == 0)
 		rc = uni_recorder_create(
 			run->args->rec->output, meta, run->args->rec->overwrite, &run->rec, err);
@@ -110,7 +137,40 @@ int uni_exact_begin_session(struct uni_exact_run *run, uint32_t nr_vcpus, struct
 	return rc;
 }
 
-/* Closes it in any case, with what it has; e may be NULL. */
+/* If several steps fail: the first one's code, and the words of all. */
+static void add_error(int *rc, struct uni_err *err, int rc2, const struct uni_err *second)
+{
+	size_t len = strlen(err->msg);
+
+	if (rc2 == 0)
+		return;
+	if (*rc != 0) {
+		(void)snprintf(err->msg + len, sizeof(err->msg) - len, "; %s", second->msg);
+		return;
+	}
+	*rc = rc2;
+	*err = *second;
+}
+
+/* The tree goes into the session; why it does not into `failed`. */
+static int save_tree(struct uni_exact_run *run, const struct uni_exact *e,
+	struct uni_record_stats *st, char *failed, size_t cap)
+{
+	struct uni_err err = { 0 };
+	int rc = uni_exact_save(e, run->args->rec->output, 0, &err);
+
+	if (rc == 0)
+		rc = uni_exact_samples(e, run->rec, st, &err);
+	run->kept = rc == 0;
+	if (rc != 0)
+		(void)snprintf(failed, cap,
+			"the tree of %" PRIu64 " instructions could not be written: %.300s",
+			uni_exact_insns(e), err.msg);
+	return rc;
+}
+
+/* Closes it in any case, with what it has; e may be NULL. Calls that fill the disk leave room for
+ * the tree. */
 static int end_session(
 	struct uni_exact_run *run, const struct uni_exact *e, int rc, struct uni_err *err)
 {
@@ -118,20 +178,29 @@ static int end_session(
 	struct uni_record_stats st = {
 		.end_ns = run->args->repeatable ? 0 : run->end_ns - run->begin_ns
 	};
-	const struct uni_guest_result result = { .stats = &st };
+	struct uni_guest_result result = { .stats = &st };
+	struct uni_err calls = { 0 }, tree = { 0 }, close = { 0 };
+	char failed[sizeof(((struct uni_record_meta *)0)->failed)] = "";
 	int rc2;
 
-	if (run->calls.out != NULL) {
-		rc2 = uni_calls_session_end(&run->calls, run->rec, rc == 0 ? err : NULL);
-		rc = rc != 0 ? rc : rc2;
+	if (rc != 0) {
+		e = NULL;
+		(void)snprintf(failed, sizeof(failed), "%.500s", err->msg);
 	}
-	if (rc == 0 && e != NULL)
-		rc = uni_exact_save(e, run->args->rec->output, 0, err);
-	if (rc == 0 && e != NULL)
-		rc = uni_exact_samples(e, run->rec, &st, err);
-	rc2 = uni_recorder_close(run->rec, &result, 1, rc == 0 ? err : NULL);
+	if (run->calls.out != NULL)
+		add_error(&rc, err, uni_calls_session_end(&run->calls, run->rec, &calls), &calls);
+	uni_calls_session_give(&run->calls);
+	rc2 = e != NULL ? save_tree(run, e, &st, failed, sizeof(failed)) : 0;
+	if (rc2 != 0)
+		(void)uni_err_set(&tree, (enum uni_errcode) - rc2, "%s", failed);
+	add_error(&rc, err, rc2, &tree);
+	if (failed[0] != '\0') {
+		result.failed = failed;
+		st.end_ns = 0;
+	}
+	add_error(&rc, err, uni_recorder_close(run->rec, &result, 1, &close), &close);
 	run->rec = NULL;
-	return rc != 0 ? rc : rc2;
+	return rc;
 }
 
 int uni_exact_take_calls(struct uni_exact_run *run, uint64_t *nap_ns_ret, struct uni_err *err)
@@ -139,19 +208,23 @@ int uni_exact_take_calls(struct uni_exact_run *run, uint64_t *nap_ns_ret, struct
 	uint64_t packets = 0;
 	int rc = run->calls.out != NULL ? uni_calls_session_take(&run->calls, &packets, err) : 0;
 
+	if (packets != 0)
+		uni_calls_session_keep(&run->calls, run->args->rec->output, run->counts);
 	*nap_ns_ret = run->calls.out == NULL ? LOOK_NS : packets != 0 ? BUSY_NS : CALLS_NS;
 	return rc;
 }
 
 static void tell_calls(const struct uni_exact_run *run)
 {
-	uint64_t lost = uni_calls_session_lost(&run->calls);
+	uint64_t lost = uni_calls_session_lost(&run->calls),
+		 events = uni_calls_session_events(&run->calls),
+		 bytes = uni_calls_session_bytes(&run->calls);
 
 	if (run->calls.calls == NULL)
 		return;
-	uni_note("%" PRIu64 " entries and exits are recorded, %" PRIu64 " bytes each; times in the "
-		 "trace are instructions (1 ns each)",
-		uni_calls_session_events(&run->calls), (uint64_t)8);
+	uni_note("%" PRIu64 " entries and exits are recorded in %" PRIu64 " bytes (%.1f each); "
+		 "times in the trace are instructions (1 ns each)",
+		events, bytes, events != 0 ? (double)bytes / (double)events : 0.0);
 	if (lost != 0)
 		uni_note("%" PRIu64 " are lost", lost);
 }
@@ -199,6 +272,11 @@ static void tell_exact_counts(const struct uni_exact_run *run, const struct uni_
 		uni_note("%" PRIu64 " instruction%s of firmware before the image are left out",
 			uni_exact_before(e), uni_plural(uni_exact_before(e)));
 	tell_places(run, e);
+	if (uni_exact_state(e) == UNI_EXACT_RUNS)
+		uni_note("read while the guest ran: not all numbers are of one moment");
+	if (run->args->end_at != NULL && uni_exact_state(e) != UNI_EXACT_REACHED)
+		uni_note("%s was not called: all is counted until the guest's end",
+			run->args->end_at);
 	if (run->args->repeatable && run->over)
 		uni_note("the guest did not end by itself: when it was ended is not repeatable");
 	if (unsure != 0)
@@ -206,8 +284,9 @@ static void tell_exact_counts(const struct uni_exact_run *run, const struct uni_
 			 "each is counted",
 			unsure);
 	if (uni_exact_stat(e, UNI_EXACT_FOLDED) != 0)
-		uni_note("%" PRIu64 " calls were deeper than %d frames, or in too many contexts: "
-			 "they are counted, beside their caller",
+		uni_note("the tree was folded at %" PRIu64 " calls: deeper than %d frames, or in "
+			 "too many contexts. These count below an earlier call of their caller, or "
+			 "beside it",
 			uni_exact_stat(e, UNI_EXACT_FOLDED), UNI_EXACT_DEPTH);
 	if (uni_exact_stat(e, UNI_EXACT_UNCOUNTED) != 0)
 		uni_note("%" PRIu64 " blocks of code did not fit into memory or on the disk: they "
@@ -232,6 +311,11 @@ static int check_counts(
 		return uni_err_set(err, UNI_EAGAIN,
 			"ended by you after %.1f s, before the guest executed any code of %s",
 			run->took_s, uni_image_path(run->image));
+	if (run->args->begin_at != NULL && uni_exact_before(e) != 0)
+		return uni_err_set(err, UNI_EMISMATCH,
+			"%s, and never called %s: no counting began, after %" PRIu64
+			" instructions of all code",
+			run->end, run->args->begin_at, uni_exact_before(e));
 	return uni_err_set(err, UNI_EMISMATCH,
 		"%s, and executed no code of %s%s: is it the image that was booted, linked where "
 		"it runs?",
@@ -264,14 +348,14 @@ int uni_exact_finish(struct uni_exact_run *run, const struct uni_exact *e, struc
 		rc = end_session(run, e, rc, err);
 	if (empty)
 		uni_sdir_remove(run->args->rec->output);
-	if (rc != 0)
+	if (!run->kept)
 		return rc;
 	for (size_t i = 0; i < run->nr_all; i++)
 		uni_record_add_places(&(struct uni_guest){ .image = run->all[i].image },
 			run->args->rec, run->args->rec->output);
 	if (!run->args->rec->quiet)
 		tell_exact_counts(run, e);
-	return check_calls(run, err);
+	return rc != 0 ? rc : check_calls(run, err);
 }
 
 int uni_exact_release(struct uni_exact_run *run, struct uni_exact *e, int rc, struct uni_err *err)
@@ -314,8 +398,7 @@ int uni_exact_print(const struct uni_exact_args *args, const char *counts, struc
 	if (rc == 0)
 		rc = load_image(&run, err);
 	if (rc == 0)
-		rc = uni_exact_write_table(
-			run.all, 1, args->filter, args->nr_filter, run.table, err);
+		rc = uni_exact_table_of(&run, err);
 	if (rc == 0)
 		rc = uni_exact_places(args, run.image, &run.at, err);
 	if (rc == 0 &&
@@ -390,6 +473,8 @@ int uni_exact_read(const struct uni_exact_args *args, const char *counts, struct
 	if (rc == 0)
 		rc = take_counts(&run, true, &e, err);
 	if (rc == 0)
+		rc = uni_exact_check_table(run.table, run.image, run.only, sizeof(run.only), err);
+	if (rc == 0)
 		own.mode = uni_exact_mode(e);
 	if (rc == 0 && own.mode == UNI_EXACT_TRACE)
 		rc = uni_exact_begin_session(&run, uni_exact_nr_vcpus(e), err);
@@ -402,7 +487,9 @@ int uni_exact_read(const struct uni_exact_args *args, const char *counts, struct
 	}
 	if (rc == 0) {
 		(void)snprintf(run.end, sizeof(run.end), "%s",
-			uni_exact_has_ended(e) ? "ended" : "not ended");
+			uni_exact_state(e) == UNI_EXACT_RUNS	 ? "not ended"
+			: uni_exact_state(e) == UNI_EXACT_KILLED ? "QEMU was killed"
+								 : "ended");
 		rc = uni_exact_finish(&run, e, err);
 	}
 	return uni_exact_release(&run, e, rc, err);

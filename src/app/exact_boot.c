@@ -26,8 +26,7 @@ static int prepare_images(struct uni_exact_run *run, struct uni_err *err)
 	int rc = uni_exact_load_images(run, err);
 
 	if (rc == 0)
-		rc = uni_exact_write_table(run->all, run->nr_all, run->args->filter,
-			run->args->nr_filter, run->table, err);
+		rc = uni_exact_table_of(run, err);
 	return rc == 0 ? uni_exact_places(run->args, run->image, &run->at, err) : rc;
 }
 
@@ -144,7 +143,7 @@ static int count_instructions(
 	if (rc != 0 && (rc != -UNI_EGONE || run->args->end_at == NULL))
 		return rc;
 	rc2 = uni_exact_take(run->counts, ret, rc == 0 ? err : NULL);
-	if (rc2 == 0 && uni_exact_has_reached(*ret))
+	if (rc2 == 0 && uni_exact_state(*ret) == UNI_EXACT_REACHED)
 		(void)snprintf(run->end, sizeof(run->end), "reached %s", run->args->end_at);
 	else if (rc != 0)
 		return rc;

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "app/exact_calls.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-int uni_calls_session_open(struct uni_calls_session *c, const char *path,
+#include "base/cleanup.h"
+#include "recording/exact.h"
+#include "recording/folder.h"
+
+int uni_calls_session_open(struct uni_calls_session *c, const char *path, const char *only,
 	struct uni_record_meta *meta, struct uni_err *err)
 {
 	int rc = uni_exact_calls_open(path, &c->calls, err);
 
 	if (rc == 0)
 		rc = uni_exact_calls_describe(c->calls, &c->trace, err);
+	(void)snprintf(c->trace.only, sizeof(c->trace.only), "%s", only);
 	if (rc == 0)
 		meta->trace = c->trace; /* lent: the recorder copies it */
 	return rc;
@@ -24,6 +31,31 @@ int uni_calls_session_begin(
 int uni_calls_session_take(struct uni_calls_session *c, uint64_t *nr_ret, struct uni_err *err)
 {
 	return uni_exact_calls_poll(c->calls, c->out, nr_ret, err);
+}
+
+void uni_calls_session_keep(struct uni_calls_session *c, const char *session, const char *counts)
+{
+	uint64_t bytes = uni_exact_room(counts);
+	_cleanup_close_ int fd = -1;
+	int room;
+
+	if (bytes <= c->room_bytes || uni_sdir_open(session, &fd, NULL) != 0)
+		return;
+	/* The old room stays until the new one is there. */
+	bytes += bytes / 4;
+	room = uni_sdir_room(fd, bytes);
+	if (room < 0)
+		return;
+	uni_calls_session_give(c);
+	c->room = room;
+	c->room_bytes = bytes;
+}
+
+void uni_calls_session_give(struct uni_calls_session *c)
+{
+	if (c->room_bytes != 0)
+		(void)close(c->room);
+	c->room_bytes = 0;
 }
 
 int uni_calls_session_end(
@@ -46,6 +78,7 @@ int uni_calls_session_end(
 
 void uni_calls_session_close(struct uni_calls_session *c)
 {
+	uni_calls_session_give(c);
 	uni_exact_calls_close(c->calls);
 	uni_record_trace_deinit(&c->trace);
 	c->calls = NULL;
@@ -57,6 +90,16 @@ uint64_t uni_calls_session_events(const struct uni_calls_session *c)
 
 	for (uint32_t i = 0; i < c->trace.nr_cpus; i++)
 		sum += c->trace.cpu[i].events;
+	return sum;
+}
+
+uint64_t uni_calls_session_bytes(const struct uni_calls_session *c)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < c->trace.nr_cpus; i++)
+		sum += c->trace.cpu[i].packets * sizeof(struct uni_trace_sub) +
+		       c->trace.cpu[i].words * 8;
 	return sum;
 }
 

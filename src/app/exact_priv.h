@@ -35,11 +35,15 @@ struct uni_exact_run {
 	double took_s;
 	struct uni_calls_session calls;
 	struct uni_recorder *rec;  /* from when the session is begun */
+	bool kept;		   /* the tree is in the session */
+	char only[256];		   /* which calls are in the trace; "" all */
 	uint64_t begin_ns, end_ns; /* of the guest, by the host's clock; 0: not known */
 };
 
 /* The image and the programs; uni_exact_release() frees them. */
 int uni_exact_load_images(struct uni_exact_run *run, struct uni_err *err);
+/* Writes the file of their functions, for the plugin. */
+int uni_exact_table_of(const struct uni_exact_run *run, struct uni_err *err);
 /* The session, and if calls are recorded, their streams. */
 int uni_exact_begin_session(struct uni_exact_run *run, uint32_t nr_vcpus, struct uni_err *err);
 /* Takes those that have come. *nap_ns_ret: how long to wait until the next look. */

@@ -495,12 +495,16 @@ static void put_doubts(struct uni_sink *out, const struct uni_recorded_guest *g,
 static void put_speed(struct uni_sink *out, const struct uni_recorded_guest *g)
 {
 	const double seconds = uni_quality_seconds(g->stats);
+	uint64_t all = g->stats->weight + g->stats->lost;
 
+	if (g->stats->lost != 0)
+		uni_sink_printf(out,
+			"LOST       %" PRIu64 " of %" PRIu64 " %s could not be written\n",
+			g->stats->lost, all, g->meta->unit[0] != '\0' ? g->meta->unit : "in all");
 	if (seconds >= SPEED_S && g->meta->unit[0] != '\0')
 		uni_sink_printf(out,
 			"speed      %" PRIu64 " %s in %.1f s by the host's clock (%.3g a second)\n",
-			g->stats->weight, g->meta->unit, seconds,
-			(double)g->stats->weight / seconds);
+			all, g->meta->unit, seconds, (double)all / seconds);
 	uni_sink_printf(out, "\n");
 }
 

@@ -151,7 +151,9 @@ void uni_trace_note_only(const char *path, const struct uni_record_trace *trace)
 			 "counts for their callers",
 			path);
 	if (trace->only[0] != '\0')
-		uni_note("%s: the guest recorded only such calls: %s", path, trace->only);
+		uni_note("%s: the guest recorded only such calls: %s. Calls that were "
+			 "left out count for the caller's own time",
+			path, trace->only);
 }
 
 void uni_trace_note(

@@ -2,6 +2,7 @@
 #include "recording/exact.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,9 +16,9 @@
 #include "base/strbuf.h"
 #include "recording/folder.h"
 #include "recording/recording.h"
-#include "recording/stats.h"
 
-#define FLUSH_EVERY 512u /* the recorder never waits, so we do */
+#define ROOM	     ((uint64_t)256 << 10) /* in a session, beside the counts */
+#define ROOM_OF_NODE 512		   /* about: its sample */
 
 struct uni_exact {
 	uint8_t *data; /* owned: the header, then the parts without gaps */
@@ -64,6 +65,8 @@ static int check_head(const struct uni_exact_header *h, struct uni_err *err)
 		return refuse_exact(err, "the magic number is wrong");
 	if (h->mode < UNI_EXACT_COUNTS || h->mode > UNI_EXACT_TRACE)
 		return refuse_exact(err, "they are of a kind that is not known");
+	if (h->state < UNI_EXACT_RUNS || h->state > UNI_EXACT_KILLED)
+		return refuse_exact(err, "their end is not known");
 	if (h->nr_vcpus == 0 || h->nr_vcpus > UNI_VCPU_MAX)
 		return refuse_exact(err, "the number of vCPUs is wrong");
 	for (unsigned i = 0; i < UNI_EXACT_PARTS; i++) {
@@ -147,9 +150,33 @@ static uint64_t node_of(const struct uni_exact *e, uint64_t pc)
 	return low > 1 && pc < e->function[low - 1].end ? low - 1 : 0;
 }
 
+/*
+ * Code without a function is firmware until the image begins: the root's number, as it was read.
+ * The rest is the last node's. Older files have no such node.
+ */
+static int split_rest(const struct uni_exact *e, struct uni_exact_node *node, uint64_t before,
+	struct uni_err *err)
+{
+	uint64_t last = nr_of(e, UNI_EXACT_PART_FUNCTIONS), all = 0;
+
+	if (nr_of(e, UNI_EXACT_PART_NODES) != last + 1)
+		return 0;
+	for (uint64_t i = 1; i < last; i++)
+		all |= node[i].insns;
+	if (all == 0) /* it has not begun */
+		return 0;
+	if (before > node[0].insns || node[last].function != 0)
+		return refuse_exact(err, "more ran before the image than at all");
+	node[last].insns = node[0].insns - before;
+	node[0].insns = before;
+	return 0;
+}
+
 /* Without a tree, blocks add up to what functions have executed. */
 static int sum_blocks(const struct uni_exact *e, struct uni_exact_node *node, struct uni_err *err)
 {
+	uint64_t before = node[0].insns;
+
 	for (uint64_t i = 0; i < nr_of(e, UNI_EXACT_PART_NODES); i++)
 		node[i].insns = node[i].calls = 0;
 	for (uint64_t i = 0; i < nr_of(e, UNI_EXACT_PART_BLOCKS); i++) {
@@ -173,7 +200,7 @@ static int sum_blocks(const struct uni_exact *e, struct uni_exact_node *node, st
 		if (at != 0 && b->pc == e->function[at].start && c->insn == 0)
 			node[at].calls -= c->number < node[at].calls ? c->number : node[at].calls;
 	}
-	return 0;
+	return split_rest(e, node, before, err);
 }
 
 /* e->data is there, packed, as long as its own (checked) header says. */
@@ -273,11 +300,36 @@ int uni_exact_parse(const void *data, size_t size, struct uni_exact **ret, struc
 	return take_exact(&f, ret, err);
 }
 
-int uni_exact_take(const char *path, struct uni_exact **ret, struct uni_err *err)
+/* The plugin locks its file as long as QEMU lives. */
+static bool has_writer(int fd)
+{
+	struct flock l = { .l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = UNI_EXACT_LOCK_OF_QEMU,
+		.l_len = 1 };
+
+	return fcntl(fd, F_OFD_GETLK, &l) == 0 && l.l_type != F_UNLCK;
+}
+
+/* QEMU was killed. Each call that has not ended is open. */
+static void end_killed(const struct uni_exact *e)
+{
+	struct uni_exact_header *h = (void *)e->data;
+	uint64_t ended = h->stat[UNI_EXACT_RETURNS] + h->stat[UNI_EXACT_TAIL_CALLS] +
+			 h->stat[UNI_EXACT_DROPPED];
+
+	if (h->state != UNI_EXACT_RUNS)
+		return;
+	h->state = UNI_EXACT_KILLED;
+	h->stat[UNI_EXACT_OPEN] = h->stat[UNI_EXACT_CALLS] - ended;
+}
+
+static int take_file(const char *path, bool is_qemus, struct uni_exact **ret, struct uni_err *err)
 {
 	_cleanup_close_ int fd = -1;
 	struct from f = { 0 };
 	struct stat st;
+	bool is_gone;
 	int rc = uni_open_input(path, &fd, err);
 
 	if (rc != 0)
@@ -288,8 +340,33 @@ int uni_exact_take(const char *path, struct uni_exact **ret, struct uni_err *err
 	if (!S_ISREG(st.st_mode))
 		return uni_err_set(err, UNI_EFORMAT, "%s is no file", path);
 	f.size = (uint64_t)st.st_size;
+	is_gone = is_qemus && !has_writer(fd);
 	rc = take_exact(&f, ret, err);
+	if (rc == 0 && is_gone)
+		end_killed(*ret);
 	return rc != 0 ? uni_err_prefix(err, "%s", path) : 0;
+}
+
+uint64_t uni_exact_room(const char *path)
+{
+	struct uni_exact_header h = { 0 };
+	const struct from f = { .fd = uni_open_shared(path), .size = sizeof(h) };
+	uint64_t bytes = ROOM;
+
+	if (f.fd < 0)
+		return bytes;
+	if (copy_from(&f, 0, &h, sizeof(h)) && check_head(&h, NULL) == 0) {
+		for (unsigned i = 0; i < UNI_EXACT_PARTS; i++)
+			bytes += bytes_of(h.part[i].nr, i);
+		bytes += h.part[UNI_EXACT_PART_NODES].nr * ROOM_OF_NODE;
+	}
+	(void)close(f.fd);
+	return bytes;
+}
+
+int uni_exact_take(const char *path, struct uni_exact **ret, struct uni_err *err)
+{
+	return take_file(path, true, ret, err);
 }
 
 static int name_in(const char *session, unsigned guest, struct uni_strbuf *b, struct uni_err *err)
@@ -304,7 +381,7 @@ int uni_exact_load(const char *session, unsigned guest, struct uni_exact **ret, 
 	_cleanup_strbuf_ struct uni_strbuf b;
 	int rc = name_in(session, guest, &b, err);
 
-	return rc == 0 ? uni_exact_take(b.s, ret, err) : rc;
+	return rc == 0 ? take_file(b.s, false, ret, err) : rc;
 }
 
 bool uni_exact_is_there(const char *session, unsigned guest)
@@ -342,14 +419,31 @@ void uni_exact_destroy(struct uni_exact *e)
 	free(e);
 }
 
-bool uni_exact_has_ended(const struct uni_exact *e)
+enum uni_exact_state uni_exact_state(const struct uni_exact *e)
 {
-	return e->head->state >= UNI_EXACT_ENDED;
+	return (enum uni_exact_state)e->head->state;
 }
 
-bool uni_exact_has_reached(const struct uni_exact *e)
+const char *uni_exact_state_name(const struct uni_exact *e)
 {
-	return e->head->state == UNI_EXACT_REACHED;
+	static const char *const name[] = {
+		[UNI_EXACT_RUNS] = "running",
+		[UNI_EXACT_ENDED] = "ended",
+		[UNI_EXACT_REACHED] = "reached",
+		[UNI_EXACT_KILLED] = "killed",
+	};
+
+	return name[e->head->state];
+}
+
+bool uni_exact_knows(const struct uni_exact *e, enum uni_exact_stat stat)
+{
+	bool at_end = stat == UNI_EXACT_CUT || stat == UNI_EXACT_UNKNOWN_CUTS;
+
+	if (e->head->mode == UNI_EXACT_COUNTS)
+		return stat == UNI_EXACT_UNCOUNTED || (at_end && e->head->state != UNI_EXACT_RUNS &&
+							      e->head->state != UNI_EXACT_KILLED);
+	return stat != UNI_EXACT_OPEN || e->head->state != UNI_EXACT_RUNS;
 }
 
 enum uni_exact_mode uni_exact_mode(const struct uni_exact *e)
@@ -401,46 +495,4 @@ struct uni_exact_parts uni_exact_parts(const struct uni_exact *e)
 		.cut = e->cut,
 		.nr_blocks = (uint32_t)nr_of(e, UNI_EXACT_PART_BLOCKS),
 		.nr_cuts = (uint32_t)nr_of(e, UNI_EXACT_PART_CUTS) };
-}
-
-/* Leaf first: each frame at its function's start. */
-static void chain_of(const struct uni_exact *e, uint64_t node, struct uni_chain *c)
-{
-	c->nr = 0;
-	c->stop = UNI_STOP_ROOT;
-	for (; node != 0; node = e->node[node].parent) {
-		if (c->nr == UNI_CHAIN_MAX) {
-			c->stop = UNI_STOP_LIMIT;
-			return;
-		}
-		c->flags[c->nr] = UNI_FRAME_EXACT;
-		c->pc[c->nr++] = e->function[e->node[node].function].start;
-	}
-}
-
-int uni_exact_samples(const struct uni_exact *e, struct uni_recorder *rec,
-	struct uni_record_stats *stats, struct uni_err *err)
-{
-	_cleanup_free_ struct uni_chain *c = calloc(1, sizeof(*c));
-	int rc = 0;
-
-	if (c == NULL)
-		return uni_err_nomem(err);
-	for (uint64_t i = 1; rc == 0 && i < nr_of(e, UNI_EXACT_PART_NODES); i++) {
-		struct uni_sample s = {
-			.t_ns = i, .weight = e->node[i].insns, .pc = c->pc, .flags = c->flags
-		};
-
-		if (s.weight == 0)
-			continue;
-		chain_of(e, i, c);
-		s.nr = c->nr;
-		s.stop = c->stop;
-		uni_recorder_sample(rec, &s);
-		stats->samples++;
-		uni_record_stats_count(stats, &s);
-		if (stats->samples % FLUSH_EVERY == 0)
-			rc = uni_recorder_flush(rec, err);
-	}
-	return rc;
 }

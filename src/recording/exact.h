@@ -34,13 +34,24 @@ static inline bool uni_exact_is_program(uint64_t addr)
 /* Writes a file with functions and code, for the plugin. image[0] is the one that counting begins
  * with. Calls of functions whose names match none of the globs are not recorded; without globs all
  * are. -UNI_ENOENT: image[0] has no names, or none matches. */
-int uni_exact_write_table(const struct uni_exact_image *image, size_t nr, const char *const *glob,
-	size_t nr_globs, const char *path, struct uni_err *err);
+struct uni_exact_choice {
+	const char *const *glob;
+	size_t nr_globs;
+	uint64_t depth; /* no deeper calls are recorded; 0: all are */
+};
+int uni_exact_write_table(const struct uni_exact_image *image, size_t nr,
+	const struct uni_exact_choice *choice, const char *path, struct uni_err *err);
+/* Was that file written for an image with the same code? -UNI_EMISMATCH: for another one. Without
+ * the file, or code in either, nobody knows: 0. only_ret: which calls are recorded; "" all. */
+int uni_exact_check_table(const char *path, const struct uni_image *image, char *only_ret,
+	size_t cap, struct uni_err *err);
 
 /* data is copied. -UNI_EFORMAT. */
 int uni_exact_parse(const void *data, size_t size, struct uni_exact **ret, struct uni_err *err);
 /* The file that the plugin writes, also while it does. */
 int uni_exact_take(const char *path, struct uni_exact **ret, struct uni_err *err);
+/* Bytes that a session will need for what is in that file now. */
+uint64_t uni_exact_room(const char *path);
 /* Loads the counts of a session. -UNI_ENOENT: it has none. */
 int uni_exact_load(
 	const char *session, unsigned guest, struct uni_exact **ret, struct uni_err *err);
@@ -49,8 +60,11 @@ int uni_exact_save(
 	const struct uni_exact *e, const char *session, unsigned guest, struct uni_err *err);
 void uni_exact_destroy(struct uni_exact *e); /* NULL-safe */
 
-bool uni_exact_has_ended(const struct uni_exact *e);   /* QEMU ended well */
-bool uni_exact_has_reached(const struct uni_exact *e); /* it ended at the requested address */
+/* UNI_EXACT_RUNS: they were read while QEMU wrote them, and need not be of one moment. */
+enum uni_exact_state uni_exact_state(const struct uni_exact *e);
+const char *uni_exact_state_name(const struct uni_exact *e); /* in English; static */
+/* Was that counted, in this mode and state? */
+bool uni_exact_knows(const struct uni_exact *e, enum uni_exact_stat stat);
 enum uni_exact_mode uni_exact_mode(const struct uni_exact *e);
 uint32_t uni_exact_nr_vcpus(const struct uni_exact *e);
 uint64_t uni_exact_stat(const struct uni_exact *e, enum uni_exact_stat stat);

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Exact counts by instruction and by function: what blocks and contexts add up to. */
+/* Exact counts by instruction, by function and by context: what blocks and contexts add up to. */
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "recording/exact.h"
+#include "recording/recording.h"
+#include "recording/stats.h"
+
+#define FLUSH_EVERY 512u /* the recorder never waits, so we do */
 
 static int by_address(const void *a, const void *b)
 {
@@ -100,4 +105,52 @@ int uni_exact_count_functions(
 	}
 	*ret = out;
 	return 0;
+}
+
+/* Leaf first: each frame at its function's start. */
+static void chain_of(const struct uni_exact_function *function, const struct uni_exact_node *node,
+	uint32_t at, struct uni_chain *c)
+{
+	c->nr = 0;
+	c->stop = UNI_STOP_ROOT;
+	for (; at != 0; at = node[at].parent) {
+		if (c->nr == UNI_CHAIN_MAX) {
+			c->stop = UNI_STOP_LIMIT;
+			return;
+		}
+		c->flags[c->nr] = UNI_FRAME_EXACT;
+		c->pc[c->nr++] = function[node[at].function].start;
+	}
+}
+
+int uni_exact_samples(const struct uni_exact *e, struct uni_recorder *rec,
+	struct uni_record_stats *stats, struct uni_err *err)
+{
+	_cleanup_free_ struct uni_chain *c = calloc(1, sizeof(*c));
+	const struct uni_exact_function *function;
+	const struct uni_exact_node *node;
+	uint32_t nr_functions, nr_nodes;
+	int rc = 0;
+
+	if (c == NULL)
+		return uni_err_nomem(err);
+	function = uni_exact_functions(e, &nr_functions);
+	node = uni_exact_nodes(e, &nr_nodes);
+	for (uint32_t i = 1; rc == 0 && i < nr_nodes; i++) {
+		struct uni_sample s = {
+			.t_ns = i, .weight = node[i].insns, .pc = c->pc, .flags = c->flags
+		};
+
+		if (s.weight == 0)
+			continue;
+		chain_of(function, node, i, c);
+		s.nr = c->nr;
+		s.stop = c->stop;
+		uni_recorder_sample(rec, &s);
+		stats->samples++;
+		uni_record_stats_count(stats, &s);
+		if (stats->samples % FLUSH_EVERY == 0)
+			rc = uni_recorder_flush(rec, err);
+	}
+	return rc;
 }

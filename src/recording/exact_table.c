@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of functions that QEMU's plugin is given: start and end of each, none over another. And
  * the code, by which the plugin finds it where it runs. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/sink.h"
 #include "base/text.h"
 #include "obj/image.h"
 #include "recording/exact.h"
+
+/* Functions, bytes for each, and code. */
+#define TABLE_MAX ((size_t)UNI_EXACT_FUNCTIONS * 17 + UNI_EXACT_CODE + 8192)
 
 struct row {
 	struct uni_exact_function f;
@@ -18,19 +25,18 @@ struct row {
 struct table {
 	const struct uni_exact_image *image;
 	size_t nr_images;
-	const char *const *glob;
-	size_t nr_globs;
+	const struct uni_exact_choice *choice;
 	struct row *row;
 	size_t nr, nr_shown;
 };
 
 static bool is_hidden(const struct table *t, const char *name)
 {
-	for (size_t i = 0; i < t->nr_globs; i++) {
-		if (uni_glob_match(t->glob[i], name))
+	for (size_t i = 0; i < t->choice->nr_globs; i++) {
+		if (uni_glob_match(t->choice->glob[i], name))
 			return false;
 	}
-	return t->nr_globs != 0;
+	return t->choice->nr_globs != 0;
 }
 
 /* The innermost symbol wins, as in every look-up of an address: a start within another ends that.
@@ -82,9 +88,9 @@ static int collect_rows(struct table *t, struct uni_err *err)
 	if (t->nr > UNI_EXACT_FUNCTIONS)
 		return uni_err_set(err, UNI_ERANGE, "%s has more than %u functions", path,
 			UNI_EXACT_FUNCTIONS);
-	if (t->nr_globs != 0 && t->nr_shown == 0)
+	if (t->choice->nr_globs != 0 && t->nr_shown == 0)
 		return uni_err_set(err, UNI_ENOENT, "%s has no function whose name matches %s",
-			path, t->glob[0]);
+			path, t->choice->glob[0]);
 	qsort(t->row, t->nr, sizeof(*t->row), by_start);
 	return 0;
 }
@@ -144,9 +150,10 @@ static void put_code(const struct table *t, const uint64_t *nr_of, struct uni_si
 static int write_table(const struct table *t, const char *path, struct uni_err *err)
 {
 	_cleanup_free_ uint64_t *nr_of = calloc(t->nr_images, sizeof(*nr_of));
-	struct uni_exact_table head = {
-		.magic = UNI_EXACT_TABLE, .nr = t->nr, .nr_hidden = t->nr_globs != 0 ? t->nr : 0
-	};
+	struct uni_exact_table head = { .magic = UNI_EXACT_TABLE,
+		.nr = t->nr,
+		.nr_hidden = t->choice->nr_globs != 0 ? t->nr : 0,
+		.depth = t->choice->depth };
 	struct uni_sink *out;
 	int rc;
 
@@ -166,14 +173,79 @@ static int write_table(const struct table *t, const char *path, struct uni_err *
 	return uni_sink_close(out, err);
 }
 
-int uni_exact_write_table(const struct uni_exact_image *image, size_t nr, const char *const *glob,
-	size_t nr_globs, const char *path, struct uni_err *err)
+int uni_exact_write_table(const struct uni_exact_image *image, size_t nr,
+	const struct uni_exact_choice *choice, const char *path, struct uni_err *err)
 {
-	struct table t = { .image = image, .nr_images = nr, .glob = glob, .nr_globs = nr_globs };
+	struct table t = { .image = image, .nr_images = nr, .choice = choice };
 	int rc = collect_rows(&t, err);
 
 	if (rc == 0)
 		rc = write_table(&t, path, err);
 	free(t.row);
 	return rc;
+}
+
+/* The pieces in the file. NULL: it is none of ours. */
+static const char *find_pieces(const char *data, size_t size, struct uni_exact_table *ret)
+{
+	uint64_t at = sizeof(*ret);
+
+	if (size < sizeof(*ret))
+		return NULL;
+	memcpy(ret, data, sizeof(*ret));
+	if (ret->magic != UNI_EXACT_TABLE || ret->nr > UNI_EXACT_FUNCTIONS ||
+		ret->nr_hidden > ret->nr || ret->nr_pieces > UNI_EXACT_PIECES ||
+		ret->nr_own > ret->nr_pieces)
+		return NULL;
+	at += ret->nr * sizeof(struct uni_exact_function) + ret->nr_hidden;
+	return uni_range_contains(0, size, at, ret->nr_pieces * 16) ? data + at : NULL;
+}
+
+static bool same_code(const struct uni_exact_table *head, const char *piece, const char *end,
+	const struct uni_image *img)
+{
+	const char *bytes = piece + head->nr_pieces * 16;
+	const struct uni_segment *s;
+	uint64_t i = 0;
+
+	for (size_t at = 0; (s = next_code(img, &at)) != NULL; i++) {
+		uint64_t range[2];
+
+		if (i == head->nr_own)
+			return false;
+		memcpy(range, piece + i * 16, sizeof(range));
+		if (range[0] != s->vaddr || range[1] != s->file_size ||
+			(size_t)(end - bytes) < s->file_size ||
+			memcmp(bytes, s->bytes, s->file_size) != 0)
+			return false;
+		bytes += s->file_size;
+	}
+	return i == 0 || i == head->nr_own; /* 0: symbols alone */
+}
+
+int uni_exact_check_table(const char *path, const struct uni_image *image, char *only_ret,
+	size_t cap, struct uni_err *err)
+{
+	_cleanup_free_ char *data = NULL;
+	struct uni_exact_table head;
+	const char *piece = NULL;
+	struct uni_err none = { 0 };
+	size_t size = 0;
+
+	only_ret[0] = '\0';
+	if (uni_read_regular(path, TABLE_MAX, &data, &size, &none) == 0)
+		piece = find_pieces(data, size, &head);
+	if (piece == NULL)
+		return 0;
+	if (head.nr_own != 0 && !same_code(&head, piece, data + size, image))
+		return uni_err_set(err, UNI_EMISMATCH,
+			"%s has other code than the image that %s was written for: give that one",
+			uni_image_path(image), path);
+	if (head.depth != 0 || head.nr_hidden != 0)
+		(void)snprintf(only_ret, cap, "%s%s", head.nr_hidden != 0 ? "--filter" : "",
+			head.nr_hidden != 0 && head.depth != 0 ? " " : "");
+	if (head.depth != 0)
+		(void)snprintf(only_ret + strlen(only_ret), cap - strlen(only_ret),
+			"--depth %" PRIu64, head.depth);
+	return 0;
 }

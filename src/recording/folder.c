@@ -281,6 +281,17 @@ int uni_sdir_reserve(int fd, const char *path, int *reserve_ret, struct uni_err 
 		strerror(e), RESERVE_BYTES / 1024);
 }
 
+int uni_sdir_room(int fd, uint64_t bytes)
+{
+	int room = uni_door_openat(fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (room >= 0 && posix_fallocate(room, 0, (off_t)bytes) != 0) {
+		(void)close(room);
+		return -1;
+	}
+	return room;
+}
+
 int uni_sdir_open(const char *path, int *fd_ret, struct uni_err *err)
 {
 	int fd = uni_door_openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);

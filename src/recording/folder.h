@@ -4,6 +4,7 @@
 #define UNI_RECORDING_FOLDER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "obj/usym.h"
@@ -32,6 +33,8 @@ void uni_sdir_abandon(const char *path, int fd);
  * the file system cannot. An error if the disk has less.
  */
 int uni_sdir_reserve(int fd, const char *path, int *reserve_ret, struct uni_err *err);
+/* The same of so many bytes, for what else is written last; negative: none. */
+int uni_sdir_room(int fd, uint64_t bytes);
 /* A session's folder, to read or to add to; the last name of the path may be a link. */
 int uni_sdir_open(const char *path, int *fd_ret, struct uni_err *err);
 /* Writes symbols/ID.usym in it, or replaces it. */

@@ -246,6 +246,8 @@ recorded_meanwhile() {
 	wait_for 60 grep -q '^lab: running' "$T/rec.console.log" &&
 		"$U" record running -d 0.2 -o "$T/rec.uniscope" >"$T/err" 2>&1 &&
 		"$U" report "$T/rec.uniscope" | grep -q 'QEMU counts every instruction (exact)' &&
+		grep -q 'read while the guest ran: not all numbers are of one moment' "$T/err" &&
+		"$U" export -f counts "$T/rec.uniscope" >"$T/counts" && judge whole "$T/counts" running &&
 		"$U" record "gdb:unix=$T/rec.gdb" -q -d 0.2 -o "$T/rec.gdb.uniscope" 2>>"$T/err" &&
 		[ -e "$T/rec.gdb.uniscope/guest-0/exact" ] &&
 		says_counts stacks && says_counts top -b &&
@@ -281,6 +283,23 @@ counts_alone() {
 			"$U" export -f counts "$T/$mode.uniscope" >"$T/$mode.counts" || return 1
 	done
 	judge modes "$T/tree.counts" "$T/counts.counts"
+}
+
+# Code of which no symbol tells. It ran after the image began, so it is no firmware.
+nameless() {
+	objcopy -N exact_fib -N exact_tail_b "$BUILD/lab/exact-gcc-nofp.elf" "$T/nameless.elf" || return 1
+	for mode in tree counts; do
+		counted n-$mode "$T/nameless.elf" rounds=2 --repeatable --machine microvm "--exact=$mode" && "$U" export -f counts "$T/n-$mode.uniscope" >"$T/n-$mode.counts" || return 1
+	done
+	judge nameless "$T/n-tree.counts" "$T/n-counts.counts" "$(nm "$BUILD/lab/exact-gcc-nofp.elf" | sed -n 's/ . exact_tail_b$//p')"
+}
+
+# Threads that add to one number lose additions.
+one_thread() {
+	option=$("$U" plugin --print "$T/smp.counts" --mode counts "$BUILD/lab/smp-gcc-nofp.elf") || return 1
+	# shellcheck disable=SC2086 # two words
+	timeout 100 qemu-system-x86_64 -M q35 -display none -nodefaults -smp 2 -accel tcg $option >"$T/out" 2>&1
+	[ $? -eq 1 ] && grep 'give QEMU -accel tcg,thread=single$' "$T/out"
 }
 
 # The same on aarch64: its calls push nothing.
@@ -445,7 +464,7 @@ killed() {
 		cat "$T/out"
 		return 1
 	}
-	"$U" export -f counts "$T/dead.uniscope" >"$T/counts" && grep -q '"name": "burn_a"' "$T/counts"
+	"$U" export -f counts "$T/dead.uniscope" >"$T/counts" && grep -q '"name": "burn_a"' "$T/counts" && judge whole "$T/counts" killed
 }
 
 refuses() { # WORDS OPTION...
@@ -529,6 +548,8 @@ check 'calls, as the guest counts them' calls
 check 'the same lines as gcov' as_gcov
 check 'system calls' system_calls
 check 'counts alone' counts_alone
+check 'code without a function is no firmware' nameless
+check 'counts alone of several vCPUs need one thread' one_thread
 one=$(qemu-system-x86_64 -help | sed -n 's/^-singlestep .*/yes/p') # newer ones have another way
 for elf in "$BUILD"/lab/exact-gcc-nofp.elf "$BUILD"/lab/aarch64/exact-*.elf; do
 	[ -e "$elf" ] || continue

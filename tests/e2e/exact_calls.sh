@@ -63,7 +63,26 @@ some_calls() {
 		recorded depth exact-gcc-nofp rounds=2 --depth 3 && grep -q '"function": "app_main"' "$T/depth.json" &&
 		! grep -q '"function": "exact_fib"' "$T/depth.json" || return 1
 	timeout 60 "$U" run --exact=calls --filter 'none_*' -q -o "$T/bad.uniscope" "$BUILD/lab/exact-gcc-nofp.elf" >"$T/out" 2>&1
-	refused $? "$T/out" 1 'no function whose name matches none_' && [ ! -e "$T/bad.uniscope" ]
+	refused $? "$T/out" 1 'no function whose name matches none_' && [ ! -e "$T/bad.uniscope" ] || return 1
+	"$U" trace report "$T/some.uniscope" 2>&1 >/dev/null | grep 'only such calls: --filter exact_\*\. Calls that were left out count' &&
+		"$U" trace report "$T/depth.uniscope" 2>&1 >/dev/null | grep 'only such calls: --depth 3\.'
+}
+
+# Its first call returns, and what its caller does then is none of its own.
+begins() {
+	for elf in exact-gcc-nofp aarch64/exact-gcc-nofp; do
+		[ -e "$BUILD/lab/$elf.elf" ] || continue
+		recorded begin $elf rounds=2 --begin-at exact_fib && judge begins "$T/begin.counts" "$T/begin.json" || return 1
+	done
+}
+
+# A function that is never called: that is said, and not that another image was booted.
+never() {
+	elf=$BUILD/lab/exact-gcc-nofp.elf
+	timeout 60 "$U" run --exact --append 'rounds=1 faults=0' -d 50 --end-at exact_touch -o "$T/end.uniscope" "$elf" >"$T/out" 2>&1 &&
+		grep ' exact_touch was not called: all is counted' "$T/out" || return 1
+	timeout 60 "$U" run --exact -q --append 'rounds=1 faults=0' -d 50 --begin-at exact_touch -o "$T/none.uniscope" "$elf" >"$T/out" 2>&1
+	refused $? "$T/out" 1 'and never called exact_touch: no counting began, after [1-9][0-9]* instructions' && [ ! -e "$T/none.uniscope" ]
 }
 
 # Its records too, byte for byte.
@@ -80,7 +99,21 @@ disk_full() {
 		"$BUILD/lab/exact-gcc-nofp.elf" >"$T/out" 2>&1
 	refused $? "$T/out" 1 'No space left on device; the missing part counts as lost' &&
 		grep -q '^exact: done' "$T/disk/full.console.log" &&
-		"$U" trace report -n 0 --no-demangle --json "$T/disk/full.uniscope" >"$T/full.json" && judge part "$T/full.json" 392836
+		"$U" trace report -n 0 --no-demangle --json "$T/disk/full.uniscope" >"$T/full.json" && judge part "$T/full.json" 392836 || return 1
+	# The tree has all of them, for room was kept.
+	"$U" export -f counts "$T/disk/full.uniscope" 2>/dev/null >"$T/full.counts" && judge whole "$T/full.counts" ended &&
+		"$U" export -f counts "$T/disk/full.uniscope" 2>/dev/null | grep -A3 '"exact_fib"' | grep '"calls": 392835,'
+}
+
+# Not even the tree fits, or not all of it: that is said, with its size.
+no_tree() {
+	umount "$T/disk"
+	mount -t tmpfs -o size=500k tmpfs "$T/disk" || return 1
+	timeout 120 "$U" run -q --exact=calls -d 100 --append 'rounds=1 seed=3 fib=26' -o "$T/disk/none.uniscope" \
+		"$BUILD/lab/exact-gcc-nofp.elf" >"$T/out" 2>&1
+	[ $? -eq 1 ] && grep 'counts as lost; .*[1-9][0-9]* \(instructions could not be written: \|samples lost\)' "$T/out" &&
+		"$U" report "$T/disk/none.uniscope" 2>&1 | grep '^samples  *none: the tree of [1-9][0-9]* instructions\|^LOST  *[1-9]\|was not closed' &&
+		"$U" report --json "$T/disk/none.uniscope" 2>/dev/null | grep '"failed":"the tree of [1-9]\|"lost":[1-9]\|"closed":false'
 }
 
 # The guest's numbers are there, its calls are not: that is no success.
@@ -103,7 +136,8 @@ killed() {
 	wait_for 60 grep -q '^lab: running' "$T/dead.console.log" && wait_for 60 test -s "$T/dead.uniscope/guest-0/events-vcpu3" || return 1
 	pkill -9 -P $run qemu || return 1
 	wait $run && "$U" export -f counts "$T/dead.uniscope" 2>/dev/null >"$T/dead.counts" &&
-		"$U" trace report -n 0 --no-demangle --json "$T/dead.uniscope" >"$T/dead.json" && judge calls-of "$T/dead.counts" "$T/dead.json" 4
+		"$U" trace report -n 0 --no-demangle --json "$T/dead.uniscope" >"$T/dead.json" && judge calls-of "$T/dead.counts" "$T/dead.json" 4 &&
+		judge whole "$T/dead.counts" killed
 }
 
 number_at() {
@@ -163,9 +197,17 @@ waits() {
 		"$U" trace report -n 0 "$T/more.uniscope" | grep '^events .* [1-9][0-9]* lost'
 }
 
+# Counts that a QEMU left behind.
+other_build() {
+	"$U" plugin --read "$T/hand" -o "$T/other.uniscope" "$BUILD/lab/threads-gcc-nofp.elf" >"$T/out" 2>&1
+	refused $? "$T/out" 1 'threads-gcc-nofp.elf has other code than the image that .*/hand.functions was written for' && [ ! -e "$T/other.uniscope" ]
+}
+
 check 'every call: recursion, throws, faults' every_call exact-gcc-nofp exact-gcc-nofp rounds=2
 check 'all views of it' views
 [ ! -e "$BUILD/lab/aarch64/exact-gcc-nofp.elf" ] || check 'aarch64: every call' every_call a64 aarch64/exact-gcc-nofp rounds=2
+check 'from one function on' begins
+check 'from one that is never called' never
 check 'threads' every_call threads threads-gcc-nofp scale=1
 if [ -n "${UNISCOPE_ALL-}" ]; then
 	[ ! -e "$BUILD/lab/exact-clang-fp.elf" ] || check 'clang, frame pointers' every_call clang exact-clang-fp rounds=2
@@ -184,9 +226,11 @@ if [ -n "${UNISCOPE_ALL-}" ]; then
 		umount "$T/m"
 		check 'no room for the calls in TMPDIR' no_room
 		check 'disk full' disk_full
+		check 'disk full, no room for the tree' no_tree
 	else
 		skip 'disk full' 'tmpfs cannot be mounted'
 	fi
 fi
 check 'the guest waits for its reader, and not for a dead one' waits
+check 'another image has not these counts' other_build
 finish

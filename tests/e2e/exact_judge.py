@@ -413,6 +413,36 @@ def modes(tree, counts):
     return bad + same('executions', b['executions'] == a['executions'], True)
 
 
+def nameless(tree, counts, jumped):
+    """Code without a function that ran after the image's first instruction is not firmware."""
+    a, b = (json.load(open(path)) for path in (tree, counts))
+    own = [sum(f['instructions'] for f in d['functions'] if f['name'] is None) for d in (a, b)]
+    print(own)
+    bad = same('instructions', b['instructions'], a['instructions']) + same('without a name', own[1], own[0])
+    bad += own[0] < 100000
+    bad += same('entered by a jump', int(jumped, 16) in [int(f['address'], 16) for f in a['functions'] if f['name'] is None], True)
+    bad += sum(same('executions', sum(n for _, n in d['executions']), d['instructions'] + d['instructions_before_image']) for d in (b,))
+    return bad + sum(same(key, b[key], None) for key in ('calls', 'returns', 'frames_open', 'stacks'))
+
+
+def begins(counts, report):
+    """The first function has its own instructions in the trace, and has returned."""
+    d, t = json.load(open(counts)), json.load(open(report))
+    own = {f['name']: (f['calls'], f['instructions']) for f in d['functions']}
+    f = [f for f in t['functions'] if f['function'] == 'exact_fib'][0]
+    print(f)
+    return same('exact_fib', (f['calls'], f['self_ns']), own['exact_fib']) + same('without return', f['without_return'], 0)
+
+
+def whole(counts, state):
+    d = json.load(open(counts))
+    print(d['state'], d['calls'], d['frames_open'], d['stacks'])
+    bad = same('state', d['state'], state) + (d['stacks'] < 1)
+    if state == 'running':
+        return bad + same('frames open', d['frames_open'], None)
+    return bad + same('calls', d['calls'], sum(d[k] for k in ('tail_calls', 'returns', 'frames_dropped', 'frames_open'))) + (d['frames_open'] < 1)
+
+
 def moved(console, *counts):
     text = open(console, errors='replace').read()
     runs = [json.load(open(path)) for path in counts]
@@ -468,4 +498,4 @@ def lines(info, gcov):
 
 if __name__ == '__main__':
     sys.exit(1 if {'known': known, 'callgrind': callgrind, 'annotated': annotated, 'calls': calls, 'lines': lines,
-                'modes': modes, 'moved': moved, 'blocks': blocks, 'jumps': jumps, 'quarters': quarters, 'basic': basic, 'parts': parts, 'trace': trace, 'calls-of': calls_of, 'part': part, 'diff': diff, 'several': several, 'grown': grown, 'range': range_of, 'steps': steps}[sys.argv[1]](*sys.argv[2:]) else 0)
+                'modes': modes, 'nameless': nameless, 'whole': whole, 'begins': begins, 'moved': moved, 'blocks': blocks, 'jumps': jumps, 'quarters': quarters, 'basic': basic, 'parts': parts, 'trace': trace, 'calls-of': calls_of, 'part': part, 'diff': diff, 'several': several, 'grown': grown, 'range': range_of, 'steps': steps}[sys.argv[1]](*sys.argv[2:]) else 0)

@@ -6,7 +6,12 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "recording/exact.h"
 
@@ -60,7 +65,7 @@ static void taken(void **state)
 	(void)state;
 	fill();
 	assert_int_equal(parse(&e), 0);
-	assert_true(uni_exact_has_ended(e));
+	assert_int_equal(uni_exact_state(e), UNI_EXACT_ENDED);
 	assert_int_equal(uni_exact_nr_vcpus(e), 2);
 	assert_int_equal(uni_exact_insns(e), 46);
 	assert_int_equal(uni_exact_before(e), 5);
@@ -90,6 +95,8 @@ static void refused(void **state)
 	(void)state;
 	REFUSED(f.head.magic++);
 	REFUSED(f.head.mode = 9);
+	REFUSED(f.head.state = 0);
+	REFUSED(f.head.state = 5);
 	REFUSED(f.head.nr_vcpus = 0);
 	REFUSED(f.head.nr_vcpus = 1u << 20);
 	REFUSED(f.head.part[UNI_EXACT_PART_NODES].nr = 0);
@@ -163,12 +170,120 @@ static void blocks_add_up(void **state)
 	}
 }
 
+/* Before the image runs, it is firmware; later it is code without a function. */
+static void rest_is_split(void **state)
+{
+	struct uni_exact *e = NULL;
+	const struct uni_exact_node *node;
+	uint32_t nr;
+
+	(void)state;
+	for (unsigned began = 0; began < 2; began++) {
+		fill();
+		f.head.mode = UNI_EXACT_COUNTS;
+		memset(f.node, 0, sizeof(f.node));
+		for (uint32_t k = 1; k < 3; k++)
+			f.node[k].function = k;
+		f.node[0].insns = 7;
+		f.function[2] = (struct uni_exact_function){ 0x9000, 0x9010 };
+		f.block[0].pc = began ? 0x9000 : 0x4000; /* 30 instructions */
+		f.block[1].pc = 0x5000;			 /* 12, of which 4 did not run */
+		assert_int_equal(parse(&e), 0);
+		node = uni_exact_nodes(e, &nr);
+		assert_int_equal(nr, 4);
+		assert_int_equal(uni_exact_before(e), began ? 7 : 38);
+		assert_int_equal(node[3].insns, began ? 1 : 0);
+		assert_int_equal(uni_exact_insns(e), began ? 31 : 0);
+		uni_exact_destroy(e);
+	}
+	f.node[0].insns = 9;
+	assert_int_equal(parse(&e), -UNI_EFORMAT);
+	f.node[0].insns = 7;
+	f.node[3].function = 1;
+	assert_int_equal(parse(&e), -UNI_EFORMAT);
+}
+
+/* QEMU's file is locked while QEMU lives. */
+static void killed_or_running(void **state)
+{
+	static const struct {
+		enum uni_exact_state state, then;
+		bool locked, known; /* known: the open frames */
+	} c[] = {
+		{ UNI_EXACT_RUNS, UNI_EXACT_RUNS, true, false },
+		{ UNI_EXACT_RUNS, UNI_EXACT_KILLED, false, true },
+		{ UNI_EXACT_ENDED, UNI_EXACT_ENDED, false, true },
+		{ UNI_EXACT_REACHED, UNI_EXACT_REACHED, true, true },
+	};
+	char dir[] = "/tmp/exactcounts.XXXXXX", path[64], guest[64];
+	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	(void)snprintf(guest, sizeof(guest), "%s/guest-0", dir);
+	(void)snprintf(path, sizeof(path), "%s/guest-0/exact", dir);
+	assert_int_equal(mkdir(guest, 0700), 0);
+	for (size_t i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+		struct uni_exact *e = NULL, *again = NULL;
+		int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+
+		fill();
+		f.head.state = c[i].state;
+		f.head.stat[UNI_EXACT_CALLS] = 70;
+		f.head.stat[UNI_EXACT_TAIL_CALLS] = 5;
+		f.head.stat[UNI_EXACT_RETURNS] = 50;
+		f.head.stat[UNI_EXACT_DROPPED] = 3;
+		f.head.stat[UNI_EXACT_OPEN] = c[i].state == UNI_EXACT_RUNS ? 0 : 12;
+		assert_int_equal(write(fd, &f, sizeof(f)), sizeof(f));
+		if (c[i].locked)
+			assert_int_equal(fcntl(fd, F_OFD_SETLK, &l), 0);
+		assert_int_equal(uni_exact_take(path, &e, NULL), 0);
+		assert_int_equal(uni_exact_state(e), c[i].then);
+		assert_int_equal(uni_exact_knows(e, UNI_EXACT_OPEN), c[i].known);
+		assert_true(uni_exact_knows(e, UNI_EXACT_CALLS));
+		if (c[i].known)
+			assert_int_equal(uni_exact_stat(e, UNI_EXACT_OPEN), 12);
+		/* A session keeps what it was, and nobody writes it any more. */
+		(void)close(fd);
+		assert_int_equal(uni_exact_load(dir, 0, &again, NULL), 0);
+		assert_int_equal(uni_exact_state(again), c[i].state);
+		uni_exact_destroy(again);
+		uni_exact_destroy(e);
+	}
+	(void)unlink(path);
+	(void)rmdir(guest);
+	(void)rmdir(dir);
+}
+
+/* Counts alone have no calls, and no cuts until the end. */
+static void not_counted(void **state)
+{
+	struct uni_exact *e = NULL;
+
+	(void)state;
+	for (unsigned ended = 0; ended < 2; ended++) {
+		fill();
+		f.head.mode = UNI_EXACT_COUNTS;
+		f.head.state = ended ? UNI_EXACT_ENDED : UNI_EXACT_KILLED;
+		f.head.part[UNI_EXACT_PART_NODES].nr = 3;
+		assert_int_equal(parse(&e), 0);
+		assert_false(uni_exact_knows(e, UNI_EXACT_CALLS));
+		assert_false(uni_exact_knows(e, UNI_EXACT_STACKS));
+		assert_true(uni_exact_knows(e, UNI_EXACT_UNCOUNTED));
+		assert_int_equal(uni_exact_knows(e, UNI_EXACT_CUT), ended);
+		uni_exact_destroy(e);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(taken),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(blocks_add_up),
+		cmocka_unit_test(rest_is_split),
+		cmocka_unit_test(killed_or_running),
+		cmocka_unit_test(not_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -170,7 +170,13 @@ static int put_all(struct writer *w, const struct uni_exact *e, const char *imag
 		uni_exact_count_insns(e, &w->insn, &w->nr_insns) != 0)
 		return -UNI_ENOMEM;
 	uni_sink_printf(w->out,
-		"# callgrind format\nversion: 1\ncreator: uniscope\npositions: instr line\n"
+		"# callgrind format\nversion: 1\ncreator: uniscope\npositions: instr line\n");
+	if (uni_exact_stat(e, UNI_EXACT_FOLDED) != 0)
+		uni_sink_printf(w->out,
+			"desc: Limits: %" PRIu64 " calls were too deep, or in too many contexts; "
+			"some of them have no arc, or another caller's\n",
+			uni_exact_stat(e, UNI_EXACT_FOLDED));
+	uni_sink_printf(w->out,
 		"event: Ir : Instructions executed\nevents: Ir\nsummary: %" PRIu64 "\n\n"
 		"ob=%s\nfl=???\n",
 		uni_exact_insns(e), image);

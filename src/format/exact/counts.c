@@ -41,6 +41,16 @@ static const struct {
 	{ "blocks_uncounted", UNI_EXACT_UNCOUNTED },
 };
 
+static void put_stat(
+	struct uni_json *j, const struct uni_exact *e, const char *key, enum uni_exact_stat stat)
+{
+	uni_json_key(j, key);
+	if (uni_exact_knows(e, stat))
+		uni_json_u64(j, uni_exact_stat(e, stat));
+	else
+		uni_json_null(j);
+}
+
 static void put_functions(struct uni_json *j, const struct uni_exact *e,
 	const struct uni_exact_total *total, uint32_t nr, const struct uni_symtab *symtab)
 {
@@ -98,10 +108,11 @@ static int put_all(const struct uni_view *v, const struct uni_exact *e, struct u
 	uni_json_object(&j);
 	uni_json_kv(str, &j, "format", "uniscope-counts");
 	uni_json_kv(u64, &j, "version", 1);
+	uni_json_kv(str, &j, "state", uni_exact_state_name(e));
 	uni_json_kv(u64, &j, "instructions", uni_exact_insns(e));
 	uni_json_kv(u64, &j, "instructions_before_image", uni_exact_before(e));
 	for (size_t i = 0; i < sizeof(stats) / sizeof(stats[0]); i++)
-		uni_json_kv(u64, &j, stats[i].key, uni_exact_stat(e, stats[i].stat));
+		put_stat(&j, e, stats[i].key, stats[i].stat);
 	put_functions(&j, e, total, nr_functions, symtab);
 	put_insns(&j, insn, nr_insns);
 	uni_json_object_end(&j);

@@ -126,11 +126,17 @@ static int put_stack(struct writer *w, uint32_t node)
 	return 0;
 }
 
-/* By the host's clock, if that was kept (docs/exact.md). */
+/* By the host's clock, if that was kept (docs/exact.md). Or why there are no numbers. */
 static void put_duration(struct uni_json *j, const struct uni_recording *rec)
 {
 	const struct uni_record_stats *st = uni_recording_guest(rec, 0).stats;
 
+	if (!uni_recording_was_closed(rec))
+		uni_json_kv(bool, j, "closed", false);
+	if (uni_recording_meta(rec)->failed[0] != '\0')
+		uni_json_kv(str, j, "failed", uni_recording_meta(rec)->failed);
+	if (st->lost != 0)
+		uni_json_kv(u64, j, "lost", st->lost);
 	if (uni_recording_meta(rec)->unit[0] != '\0' && st->end_ns > st->begin_ns)
 		uni_json_kv(u64, j, "duration_ns", st->end_ns - st->begin_ns);
 }
