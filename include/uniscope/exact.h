@@ -36,7 +36,9 @@
  */
 struct uni_exact_table {
 	uint64_t magic, nr, nr_hidden, nr_pieces, nr_own;
-	uint64_t depth; /* for readers: no deeper calls are recorded; 0: all are */
+	/* For readers. depth: no deeper calls are recorded; 0: all are. names: a hash of the
+	 * image's functions. */
+	uint64_t depth, names;
 };
 
 enum uni_exact_part {

@@ -41,10 +41,10 @@ struct uni_exact_choice {
 };
 int uni_exact_write_table(const struct uni_exact_image *image, size_t nr,
 	const struct uni_exact_choice *choice, const char *path, struct uni_err *err);
-/* Was that file written for an image with the same code? -UNI_EMISMATCH: for another one. Without
- * the file, or code in either, nobody knows: 0. only_ret: which calls are recorded; "" all. */
-int uni_exact_check_table(const char *path, const struct uni_image *image, char *only_ret,
-	size_t cap, struct uni_err *err);
+/* Was that file written for an image with the same code and functions? -UNI_EMISMATCH: for another
+ * one. Without the file nobody knows: 0. only_ret: which calls are recorded; "" all. */
+int uni_exact_check_table(
+	const char *path, struct uni_image *image, char *only_ret, size_t cap, struct uni_err *err);
 
 /* data is copied. -UNI_EFORMAT. */
 int uni_exact_parse(const void *data, size_t size, struct uni_exact **ret, struct uni_err *err);

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/io.h"
 #include "base/sink.h"
 #include "base/text.h"
@@ -28,6 +29,7 @@ struct table {
 	const struct uni_exact_choice *choice;
 	struct row *row;
 	size_t nr, nr_shown;
+	uint64_t names; /* of the first image's functions */
 };
 
 static bool is_hidden(const struct table *t, const char *name)
@@ -37,6 +39,13 @@ static bool is_hidden(const struct table *t, const char *name)
 			return false;
 	}
 	return t->choice->nr_globs != 0;
+}
+
+static uint64_t hash_of(const struct uni_image *img, const struct uni_symbol *sym)
+{
+	const char *name = uni_image_sym_name(img, sym);
+
+	return uni_hash_bytes(name, strlen(name), sym->addr);
 }
 
 /* The innermost symbol wins, as in every look-up of an address: a start within another ends that.
@@ -57,6 +66,8 @@ static void add_functions(struct table *t, const struct uni_exact_image *of)
 			continue;
 		if (last != NULL && last->f.end > f.start)
 			last->f.end = f.start;
+		if (of == t->image)
+			t->names = uni_hash_pair(t->names, hash_of(img, sym));
 		t->row[t->nr] = (struct row){ f, is_hidden(t, uni_image_sym_name(img, sym)) };
 		t->nr_shown += !t->row[t->nr++].hidden;
 	}
@@ -153,7 +164,8 @@ static int write_table(const struct table *t, const char *path, struct uni_err *
 	struct uni_exact_table head = { .magic = UNI_EXACT_TABLE,
 		.nr = t->nr,
 		.nr_hidden = t->choice->nr_globs != 0 ? t->nr : 0,
-		.depth = t->choice->depth };
+		.depth = t->choice->depth,
+		.names = t->names };
 	struct uni_sink *out;
 	int rc;
 
@@ -223,8 +235,21 @@ static bool same_code(const struct uni_exact_table *head, const char *piece, con
 	return i == 0 || i == head->nr_own; /* 0: symbols alone */
 }
 
-int uni_exact_check_table(const char *path, const struct uni_image *image, char *only_ret,
-	size_t cap, struct uni_err *err)
+/* Does an image with symbols name the functions as the one did that the table was written for? */
+static bool same_names(const struct uni_exact_table *head, struct uni_image *img)
+{
+	const struct uni_exact_image one = { .image = img };
+	const struct uni_exact_choice all = { 0 };
+	struct table t = { .image = &one, .nr_images = 1, .choice = &all };
+	struct uni_err none = { 0 };
+	bool same = collect_rows(&t, &none) != 0 || t.names == head->names;
+
+	free(t.row);
+	return same;
+}
+
+int uni_exact_check_table(
+	const char *path, struct uni_image *image, char *only_ret, size_t cap, struct uni_err *err)
 {
 	_cleanup_free_ char *data = NULL;
 	struct uni_exact_table head;
@@ -237,9 +262,11 @@ int uni_exact_check_table(const char *path, const struct uni_image *image, char 
 		piece = find_pieces(data, size, &head);
 	if (piece == NULL)
 		return 0;
-	if (head.nr_own != 0 && !same_code(&head, piece, data + size, image))
+	if ((head.nr_own != 0 && !same_code(&head, piece, data + size, image)) ||
+		!same_names(&head, image))
 		return uni_err_set(err, UNI_EMISMATCH,
-			"%s has other code than the image that %s was written for: give that one",
+			"%s has other code or functions than the image that %s was written for: "
+			"give that one",
 			uni_image_path(image), path);
 	if (head.depth != 0 || head.nr_hidden != 0)
 		(void)snprintf(only_ret, cap, "%s%s", head.nr_hidden != 0 ? "--filter" : "",
