@@ -378,6 +378,9 @@ static void follow(struct vcpu *v, struct block *p, struct block *b)
 			plugin.begun || plugin.begin_at == NOWHERE || b->pc == plugin.begin_at;
 		if (b->ours && plugin.begun)
 			begin(v, p, b);
+		else if (plugin.stat[UNI_EXACT_CALLS] != 0 && v->node == plugin.tree.node)
+			/* It was started by the image: no firmware. */
+			v->node = tree_child(&plugin.tree, v->node, 0);
 		return;
 	}
 	if (!v->cut) {

@@ -48,6 +48,13 @@ int uni_exact_table_of(const struct uni_exact_run *run, struct uni_err *err);
 int uni_exact_begin_session(struct uni_exact_run *run, uint32_t nr_vcpus, struct uni_err *err);
 /* Takes those that have come. *nap_ns_ret: how long to wait until the next look. */
 int uni_exact_take_calls(struct uni_exact_run *run, uint64_t *nap_ns_ret, struct uni_err *err);
+/* Says what the session has. */
+void uni_exact_tell(const struct uni_exact_run *run, const struct uni_exact *e);
+/* -UNI_EMISMATCH, -UNI_EAGAIN, -UNI_EIO: nothing of the image was counted. */
+int uni_exact_check_counts(
+	const struct uni_exact_run *run, const struct uni_exact *e, struct uni_err *err);
+/* -UNI_EIO: calls are lost that should not be. */
+int uni_exact_check_calls(const struct uni_exact_run *run, struct uni_err *err);
 /* Writes the session, and says what it has. */
 int uni_exact_finish(struct uni_exact_run *run, const struct uni_exact *e, struct uni_err *err);
 /* A session that was begun keeps the calls that it has. Returns rc, or why it could not be closed.

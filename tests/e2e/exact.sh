@@ -291,6 +291,12 @@ nameless() {
 	for mode in tree counts; do
 		counted n-$mode "$T/nameless.elf" rounds=2 --repeatable --machine microvm "--exact=$mode" && "$U" export -f counts "$T/n-$mode.uniscope" >"$T/n-$mode.counts" || return 1
 	done
+	# A vCPU that the image has started runs none either.
+	for mode in tree counts; do
+		counted v-$mode "$BUILD/lab/smp-gcc-nofp.elf" scale=1 --repeatable --vcpus 2 "--exact=$mode" &&
+			"$U" export -f counts "$T/v-$mode.uniscope" >"$T/v-$mode.counts" || return 1
+	done
+	judge modes "$T/v-tree.counts" "$T/v-counts.counts" smp || return 1
 	judge nameless "$T/n-tree.counts" "$T/n-counts.counts" "$(nm "$BUILD/lab/exact-gcc-nofp.elf" | sed -n 's/ . exact_tail_b$//p')"
 }
 
