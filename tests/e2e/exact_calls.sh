@@ -70,9 +70,11 @@ some_calls() {
 
 # Its first call returns, and what its caller does then is none of its own.
 begins() {
-	for elf in exact-gcc-nofp aarch64/exact-gcc-nofp; do
-		[ -e "$BUILD/lab/$elf.elf" ] || continue
-		recorded begin $elf rounds=2 --begin-at exact_fib && judge begins "$T/begin.counts" "$T/begin.json" || return 1
+	for image in exact-gcc-nofp aarch64/exact-gcc-nofp; do
+		[ -e "$BUILD/lab/$image.elf" ] || continue
+		recorded begin $image rounds=2 --begin-at exact_fib && judge begins "$T/begin.counts" "$T/begin.json" 2 exact_fib &&
+			recorded begin $image rounds=2 --begin-at exact_tail_b &&
+			judge begins "$T/begin.counts" "$T/begin.json" 3 exact_tail_a exact_tail_b || return 1
 	done
 }
 
@@ -207,6 +209,9 @@ waits() {
 other_build() {
 	"$U" plugin --read "$T/hand" -o "$T/other.uniscope" "$BUILD/lab/threads-gcc-nofp.elf" >"$T/out" 2>&1
 	refused $? "$T/out" 1 'threads-gcc-nofp.elf has other code or functions than the image that .*/hand.functions was' || return 1
+	LC_ALL=C sed 's/\xe7\xf4\xb8/\xe7\xf5\xb8/' "$BUILD/lab/exact-gcc-nofp.elf" >"$T/patched.elf" && ! cmp -s "$T/patched.elf" "$BUILD/lab/exact-gcc-nofp.elf" || return 1
+	"$U" plugin --read "$T/hand" -o "$T/other.uniscope" "$T/patched.elf" >"$T/out" 2>&1
+	refused $? "$T/out" 1 'patched.elf has other code or functions' || return 1
 	# The same code, of which two functions have each other's names.
 	objcopy --redefine-sym exact_throw=exact_catch --redefine-sym exact_catch=exact_throw \
 		"$BUILD/lab/exact-gcc-nofp.elf" "$T/named.elf" || return 1

@@ -427,13 +427,15 @@ def nameless(tree, counts, jumped):
     return bad + sum(same(key, b[key], None) for key in ('calls', 'returns', 'frames_open', 'stacks'))
 
 
-def begins(counts, report):
-    """The first function has its own instructions in the trace, and has returned."""
+def begins(counts, report, unmatched, *names):
+    """The first function has its own instructions in the trace, and has returned. So do those that it jumps to."""
     d, t = json.load(open(counts)), json.load(open(report))
     own = {f['name']: (f['calls'], f['instructions']) for f in d['functions']}
-    f = [f for f in t['functions'] if f['function'] == 'exact_fib'][0]
-    print(f)
-    return same('exact_fib', (f['calls'], f['self_ns']), own['exact_fib']) + same('without return', f['without_return'], 0)
+    bad = same('returns without a call', d['returns_unmatched'], int(unmatched))
+    for f in t['functions']:
+        if f['function'] in names:
+            bad += same(f['function'], (f['calls'], f['self_ns']), own[f['function']]) + same('without return', f['without_return'], 0)
+    return bad + same('names', len([f for f in t['functions'] if f['function'] in names]), len(names))
 
 
 def whole(counts, state):
