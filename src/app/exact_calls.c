@@ -37,18 +37,16 @@ void uni_calls_session_keep(struct uni_calls_session *c, const char *session, co
 {
 	uint64_t bytes = uni_exact_room(counts);
 	_cleanup_close_ int fd = -1;
-	int room;
 
-	if (bytes <= c->room_bytes || uni_sdir_open(session, &fd, NULL) != 0)
+	if (bytes <= c->room_bytes)
 		return;
-	/* The old room stays until the new one is there. */
 	bytes += bytes / 4;
-	room = uni_sdir_room(fd, bytes);
-	if (room < 0)
+	if (c->room_bytes == 0 && uni_sdir_open(session, &fd, NULL) == 0)
+		c->room = uni_sdir_room(fd, bytes);
+	else if (c->room_bytes == 0 || !uni_sdir_room_grow(c->room, c->room_bytes, bytes))
 		return;
-	uni_calls_session_give(c);
-	c->room = room;
-	c->room_bytes = bytes;
+	if (c->room >= 0)
+		c->room_bytes = bytes;
 }
 
 void uni_calls_session_give(struct uni_calls_session *c)

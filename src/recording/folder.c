@@ -292,6 +292,15 @@ int uni_sdir_room(int fd, uint64_t bytes)
 	return room;
 }
 
+bool uni_sdir_room_grow(int room, uint64_t now, uint64_t bytes)
+{
+	if (posix_fallocate(room, 0, (off_t)bytes) == 0)
+		return true;
+	/* A part of it is of no use. */
+	(void)!ftruncate(room, (off_t)now);
+	return false;
+}
+
 int uni_sdir_open(const char *path, int *fd_ret, struct uni_err *err)
 {
 	int fd = uni_door_openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);

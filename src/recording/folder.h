@@ -35,6 +35,8 @@ void uni_sdir_abandon(const char *path, int fd);
 int uni_sdir_reserve(int fd, const char *path, int *reserve_ret, struct uni_err *err);
 /* The same of so many bytes, for what else is written last; negative: none. */
 int uni_sdir_room(int fd, uint64_t bytes);
+/* In place of the `now` bytes that it keeps; false: it keeps those. */
+bool uni_sdir_room_grow(int room, uint64_t now, uint64_t bytes);
 /* A session's folder, to read or to add to; the last name of the path may be a link. */
 int uni_sdir_open(const char *path, int *fd_ret, struct uni_err *err);
 /* Writes symbols/ID.usym in it, or replaces it. */
