@@ -104,6 +104,11 @@ static void fill_meta(const struct uni_exact_run *run, uint32_t nr_vcpus, struct
 	(void)snprintf(m->target, sizeof(m->target), "exact:%s", run->args->qemu.image);
 	(void)snprintf(m->method, sizeof(m->method), "exact");
 	(void)snprintf(m->unit, sizeof(m->unit), "instructions");
+	if (run->state == UNI_EXACT_RUNS)
+		(void)snprintf(m->why, sizeof(m->why),
+			"read while the guest ran: not all numbers are of one moment");
+	else if (run->state == UNI_EXACT_KILLED)
+		(void)snprintf(m->why, sizeof(m->why), "QEMU was killed");
 	(void)snprintf(m->arch, sizeof(m->arch), "%s", arch != NULL ? arch->name : "");
 	(void)snprintf(m->uniscope_version, sizeof(m->uniscope_version), "%s", UNISCOPE_VERSION);
 	uni_self_command(m->command, sizeof(m->command));
@@ -219,6 +224,7 @@ int uni_exact_finish(struct uni_exact_run *run, const struct uni_exact *e, struc
 	int rc = uni_exact_check_counts(run, e, err);
 	bool empty = rc != 0 && run->rec != NULL && rc != -UNI_EIO;
 
+	run->state = uni_exact_state(e);
 	if (rc == 0 && run->rec == NULL)
 		rc = uni_exact_begin_session(run, uni_exact_nr_vcpus(e), err);
 	if (run->rec != NULL)

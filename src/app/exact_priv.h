@@ -34,10 +34,11 @@ struct uni_exact_run {
 	bool by_you;			/* over by Ctrl-C, after: */
 	double took_s;
 	struct uni_calls_session calls;
-	struct uni_recorder *rec;  /* from when the session is begun */
-	bool kept;		   /* the tree is in the session */
-	char only[256];		   /* which calls are in the trace; "" all */
-	uint64_t begin_ns, end_ns; /* of the guest, by the host's clock; 0: not known */
+	struct uni_recorder *rec;   /* from when the session is begun */
+	bool kept;		    /* the tree is in the session */
+	enum uni_exact_state state; /* of what was read; 0: not yet */
+	char only[256];		    /* which calls are in the trace; "" all */
+	uint64_t begin_ns, end_ns;  /* of the guest, by the host's clock; 0: not known */
 };
 
 /* The image and the programs; uni_exact_release() frees them. */

@@ -245,7 +245,7 @@ recorded_meanwhile() {
 	boot=$!
 	wait_for 60 grep -q '^lab: running' "$T/rec.console.log" &&
 		"$U" record running -d 0.2 -o "$T/rec.uniscope" >"$T/err" 2>&1 &&
-		"$U" report "$T/rec.uniscope" | grep -q 'QEMU counts every instruction (exact)' &&
+		"$U" report "$T/rec.uniscope" | grep -q 'QEMU counts every instruction (exact); read while the guest ran: ' &&
 		grep -q 'read while the guest ran: not all numbers are of one moment' "$T/err" &&
 		"$U" export -f counts "$T/rec.uniscope" >"$T/counts" && judge whole "$T/counts" running &&
 		"$U" record "gdb:unix=$T/rec.gdb" -q -d 0.2 -o "$T/rec.gdb.uniscope" 2>>"$T/err" &&
@@ -470,7 +470,8 @@ killed() {
 		cat "$T/out"
 		return 1
 	}
-	"$U" export -f counts "$T/dead.uniscope" >"$T/counts" && grep -q '"name": "burn_a"' "$T/counts" && judge whole "$T/counts" killed
+	"$U" export -f counts "$T/dead.uniscope" >"$T/counts" && grep -q '"name": "burn_a"' "$T/counts" && judge whole "$T/counts" killed &&
+		"$U" report "$T/dead.uniscope" | grep '(exact); QEMU was killed'
 }
 
 refuses() { # WORDS OPTION...
