@@ -35,12 +35,17 @@ void block_ended(unsigned vcpu, void *udata)
 	plugin.vcpu[vcpu].own_ended++;
 }
 
+/* The last write to a port: its block, and the instruction behind it. A larger struct vcpu would
+ * cost a multiplication each time that a call pushes. */
+static struct {
+	const struct block *block;
+	uint32_t insn;
+} written[VCPU_MAX];
+
 void port_written(unsigned vcpu, void *udata)
 {
-	struct vcpu *v = &plugin.vcpu[vcpu];
-
-	v->out_of = v->prev;
-	v->insn_out = (uint32_t)(uintptr_t)udata + 1;
+	written[vcpu].block = plugin.vcpu[vcpu].prev;
+	written[vcpu].insn = (uint32_t)(uintptr_t)udata + 1;
 }
 
 void call_pushed(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata)
@@ -442,9 +447,9 @@ static void block_left(struct vcpu *v)
 	if (!v->live || !plugin.one_thread || *v->ended == (v->go != ODD ? v->go : v->begun))
 		return;
 	plugin.stat[UNI_EXACT_CUT]++;
-	if (v->out_of == p)
-		at = v->insn_out;
-	for (uint32_t i = 1; i < p->nr_insns && v->out_of != p; i++) {
+	if (written[0].block == p)
+		at = written[0].insn;
+	for (uint32_t i = 1; i < p->nr_insns && written[0].block != p; i++) {
 		if (block_may_stop_at(p, i - 1))
 			at = at == UINT32_MAX ? i : p->nr_insns;
 	}

@@ -272,8 +272,6 @@ struct vcpu {
 	bool unsure;   /* the next call's push decides which stack this is */
 	bool pushed;   /* the call that ended the last block has pushed, at push_sp */
 	uint64_t push_sp, new_sp;
-	const struct block *out_of; /* wrote to a port last, by the instruction before insn_out */
-	uint32_t insn_out;
 	struct ring ring;
 };
 
