@@ -19,6 +19,8 @@
 #include "base/strbuf.h"
 #include "compat/names.h"
 #include "compat/uniprof/print.h"
+#include "obj/symtext.h"
+#include "obj/usym.h"
 #include "sampling/sampler.h"
 #include "sampler_fake.h"
 
@@ -136,11 +138,34 @@ static void missed_deadlines(void **state)
 	uni_strbuf_deinit(&text);
 }
 
+/* The first frame was interrupted at its pc; each other pc is behind a call. */
+static void names_of_frames(void **state)
+{
+	static const char table[] = "0000000000000f00 T before\n0000000000001000 T leaf\n"
+				    "0000000000001010 T caller\n0000000000002001 T behind\n";
+	struct bench *b = *state;
+	const struct uni_pace pace = { .max_pause = "off" };
+	struct uni_tracer_args args = {
+		.frequency = 100, .duration = 0.1, .target = "fake", .pace = &pace, .quiet = true
+	};
+	struct uni_symtab *symtab = NULL;
+	struct uni_strbuf text;
+
+	assert_int_equal(uni_symtab_of_nm("t", table, sizeof(table) - 1, &symtab, NULL), 0);
+	args.symtab = symtab;
+	uni_strbuf_init(&text);
+	free(said_by(b, &args, &text));
+	assert_true(count(text.s, "leaf+0x0\ncaller+0xff1\nbehind+0x1\nbehind+0x2\n") > 5);
+	uni_strbuf_deinit(&text);
+	uni_symtab_destroy(symtab);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(operands),
 		cmocka_unit_test_setup_teardown(missed_deadlines, setup, teardown),
+		cmocka_unit_test_setup_teardown(names_of_frames, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,7 +82,9 @@ static void a_lock(void **state)
 	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
 	assert_int_equal(f.all.nr + f.doubts.nr, 0);
 	text = said(m, &f, 0);
-	expect_text(text, "\n    6.000 us      1    6.000 us    7.000 us      2    6.000 us  disk\n"
+	expect_text(text, "\nlocks, those that were waited for longest first\n"
+			  "      WAITED  WAITS     LONGEST        HELD  HOLDS     LONGEST  LOCK"
+			  "\n    6.000 us      1    6.000 us    7.000 us      2    6.000 us  disk\n"
 			  "    4.000 us   beta waited while alpha had it\n");
 	assert_null(strstr(text, "cache"));
 	free(text);

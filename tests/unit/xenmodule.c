@@ -148,6 +148,7 @@ static void store_close(void *h)
 static void *store_get(void *h, uint32_t transaction, const char *path, unsigned *len)
 {
 	assert_ptr_equal(h, &store);
+	assert_int_equal(transaction, 0); /* none */
 	if (strcmp(path, "/name") != 0)
 		return NULL;
 	*len = 4;
@@ -156,6 +157,7 @@ static void *store_get(void *h, uint32_t transaction, const char *path, unsigned
 
 static char **store_directory(void *h, uint32_t transaction, const char *path, unsigned *nr)
 {
+	assert_int_equal(transaction, 0);
 	*nr = strcmp(path, "/") == 0 ? 3 : 0;
 	return *nr != 0 ? calloc(3, sizeof(char *)) : NULL;
 }
