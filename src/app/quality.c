@@ -336,6 +336,15 @@ static void put_stops(struct uni_sink *out, const struct uni_record_stats *st,
 			uni_quality_share(st->moved, all), uni_quality_share(st->unsure, all));
 }
 
+bool uni_quality_short_lists(char ret[UNI_QUALITY_METHOD], const struct uni_record_stats *st)
+{
+	(void)snprintf(ret, UNI_QUALITY_METHOD,
+		"in %" PRIu64 " of %" PRIu64 " looks the list of threads was not read to its end: "
+		"some threads have too few samples, or none",
+		st->short_lists, uni_max(st->ticks, st->short_lists));
+	return st->short_lists != 0;
+}
+
 /* A recorder that was killed left its samples, but not the number of missed ones. */
 static void put_samples(struct uni_sink *out, const struct uni_recorded_guest *g, bool closed)
 {
@@ -372,6 +381,8 @@ static void put_samples(struct uni_sink *out, const struct uni_recorded_guest *g
 			"LEFT OFF   %" PRIu32 " more of its %s were not sampled: " UNI_VCPU_MOST
 			"\n",
 			g->meta->left_off, uni_target_units(g->meta->target));
+	if (uni_quality_short_lists(limit, st))
+		uni_sink_printf(out, "THREADS    %s\n", limit);
 	if (closed && uni_pace_limited(limit, sizeof(limit), g->meta, st))
 		uni_sink_printf(out, "LESS OFTEN %s\n", limit);
 }

@@ -20,6 +20,8 @@ void uni_quality_method(char ret[UNI_QUALITY_METHOD], const struct uni_record_me
 void uni_quality_way(
 	char ret[UNI_QUALITY_METHOD], const char *method, bool counts, const char *why);
 /* By the host's kernel, which takes samples when their time has come, or not at all. */
+/* True, and says so: lists of threads were not read to their ends. */
+bool uni_quality_short_lists(char ret[UNI_QUALITY_METHOD], const struct uni_record_stats *st);
 bool uni_quality_streamed(const struct uni_record_meta *m);
 /* Does it lack samples of time off the CPU? That of a process whose samples the kernel made. */
 bool uni_quality_is_unseen(const struct uni_record_meta *m);

@@ -108,6 +108,8 @@ static void tell_samples(const char *of, const char *sep, const struct uni_recor
 			of, sep, m->target);
 	if (uni_quality_doubt(text, m, st, &on_cpu) != UNI_DOUBT_NONE)
 		uni_note("%s%s%s", of, sep, text);
+	if (uni_quality_short_lists(text, st))
+		uni_note("%s%s%s", of, sep, text);
 	if (uni_pace_looks(text, m, st, &on_cpu))
 		uni_note("%s%s%s", of, sep, text);
 	tell_guesses(of, sep, m, st);

@@ -125,6 +125,22 @@ static void list_vcpu(struct shot *shot, size_t v, const struct uni_guest_thread
 	};
 }
 
+/* Only a list that was read to its end is empty. */
+static void say_threads(const struct shot *shot, const struct uni_thread_list *list)
+{
+	const char *cut = uni_threads_cut_text(list->cut);
+
+	if (cut != NULL && list->nr == 0)
+		uni_note("no thread was read, so these are the vCPUs: %s", cut);
+	else if (cut != NULL)
+		uni_note(
+			"%s: there may be more than the %" PRIu32 " that were read", cut, list->nr);
+	else if (list->nr == 0)
+		uni_note("no threads: the list in which %s keeps them is empty, so these are the "
+			 "vCPUs",
+			uni_model_name(shot->g->image));
+}
+
 /* Threads in the guest's order; then vCPUs that have none. */
 static void list_threads(struct shot *shot)
 {
@@ -150,12 +166,7 @@ static void list_threads(struct shot *shot)
 		if (!uni_vcpuset_has(&has_thread, (uint32_t)v))
 			list_vcpu(shot, v, NULL);
 	}
-	if (list->nr == 0)
-		uni_note("no threads: the list in which %s keeps them is empty, so these are the "
-			 "vCPUs",
-			uni_model_name(shot->g->image));
-	if (uni_threads_cut_text(list->cut) != NULL)
-		uni_note("%s: there may be more than are shown", uni_threads_cut_text(list->cut));
+	say_threads(shot, list);
 }
 
 static int open_threads(struct uni_guest *g, struct shot *shot, struct uni_err *err)
@@ -163,8 +174,8 @@ static int open_threads(struct uni_guest *g, struct shot *shot, struct uni_err *
 	const struct uni_image_search search = uni_search_of(&o.debug_dirs);
 	int rc = uni_guest_model(g, &search, &shot->model, err);
 
-	return rc == 0 ? uni_threads_create(g->t, &g->unwinder, shot->model,
-				 uni_as_budget_default.wall_ns, &shot->threads, err)
+	return rc == 0 ? uni_threads_create(g->t, &g->unwinder, shot->model, UNI_THREADS_NO_CLOCK,
+				 &shot->threads, err)
 		       : rc;
 }
 
@@ -510,6 +521,10 @@ static int print_json(const struct shot *shot, struct uni_err *err)
 	uni_json_object(&j);
 	uni_json_kv(str, &j, "format", "uniscope-stacks");
 	uni_json_kv(u64, &j, "version", 1);
+	if (shot->threads != NULL &&
+		uni_threads_cut_text(uni_threads_list(shot->threads)->cut) != NULL)
+		uni_json_kv(str, &j, "threads_cut",
+			uni_threads_cut_text(uni_threads_list(shot->threads)->cut));
 	uni_json_key(&j, "stacks");
 	uni_json_array(&j);
 	for (size_t k = 0; k < shot->nr; k++)

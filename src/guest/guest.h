@@ -62,6 +62,7 @@ enum uni_threads_cut {
 	UNI_THREADS_LOOP,  /* the list leads back to a thread that it already had */
 	UNI_THREADS_FAULT, /* memory of it could not be read */
 	UNI_THREADS_MORE,  /* there are more than `cap` */
+	UNI_THREADS_SPENT, /* reading took more than its budget */
 };
 
 /* For messages: "the list of threads has a loop"; NULL: the list is whole. */

@@ -29,6 +29,8 @@ static void each_lab_thread(struct uni_look *look)
 
 	if (uni_look_u64(look, look->m->sym[THREADS], &first))
 		uni_look_list(look, first, NEXT);
+	else
+		(void)uni_look_cut(look, UNI_THREADS_FAULT);
 }
 
 static bool read_thread(struct uni_look *look, struct uni_guest_thread *t)

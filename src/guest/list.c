@@ -33,6 +33,8 @@ const char *uni_threads_cut_text(unsigned cut)
 		return "the guest's list of threads leads to memory that cannot be read";
 	case UNI_THREADS_MORE:
 		return "the guest has more threads than are looked at";
+	case UNI_THREADS_SPENT:
+		return "reading the guest's threads ended at its limit";
 	default:
 		return NULL;
 	}
@@ -62,7 +64,7 @@ static uint32_t *slot_of(struct uni_thread_list *list, uint64_t object)
 	return &list->slot[i];
 }
 
-static bool cut_list(struct uni_look *look, enum uni_threads_cut why)
+bool uni_look_cut(struct uni_look *look, enum uni_threads_cut why)
 {
 	if (look->list->cut == UNI_THREADS_WHOLE)
 		look->list->cut = (uint8_t)why;
@@ -76,16 +78,16 @@ bool uni_look_add(struct uni_look *look, uint64_t object)
 	struct uni_guest_thread *t;
 
 	if (*slot != 0)
-		return cut_list(look, UNI_THREADS_LOOP);
+		return uni_look_cut(look, UNI_THREADS_LOOP);
 	if (list->nr == list->cap || look->steps == 0)
-		return cut_list(look, UNI_THREADS_MORE);
+		return uni_look_cut(look, UNI_THREADS_MORE);
 	look->steps--;
 	t = &list->v[list->nr];
 	memset(t, 0, sizeof(*t));
 	t->object = object;
 	t->vcpu = -1;
 	if (!look->m->ops->read(look, t))
-		return cut_list(look, UNI_THREADS_FAULT);
+		return uni_look_cut(look, UNI_THREADS_FAULT);
 	*slot = ++list->nr;
 	return true;
 }
@@ -96,7 +98,7 @@ void uni_look_list(struct uni_look *look, uint64_t first, unsigned next)
 		if (!uni_look_add(look, object))
 			return;
 		if (!uni_look_member(look, object, next, &object)) {
-			(void)cut_list(look, UNI_THREADS_FAULT);
+			(void)uni_look_cut(look, UNI_THREADS_FAULT);
 			return;
 		}
 	}
@@ -164,6 +166,9 @@ void uni_model_walk(const struct uni_model *m, struct uni_as *as, const struct u
 	m->ops->each(&look);
 	mark_current(&look);
 	settle_states(list);
+	/* Whatever else is wrong then may come from that. */
+	if (uni_as_is_spent(as))
+		list->cut = UNI_THREADS_SPENT;
 }
 
 int uni_model_current(const struct uni_model *m, struct uni_as *as, const struct uni_regs *regs,

@@ -213,8 +213,10 @@ static void walk_root(struct uni_look *look, size_t root)
 	uint32_t first = own->nr;
 
 	for (uint64_t word; at + 8 <= end && own->nr - first < ROOT_MAX; at += 8) {
-		if (!uni_look_u64(look, at, &word))
+		if (!uni_look_u64(look, at, &word)) {
+			(void)uni_look_cut(look, UNI_THREADS_FAULT);
 			break;
+		}
 		add_place(own, word, own->root[root].holder);
 	}
 	for (uint32_t i = first; i < own->nr; i++) {
@@ -239,22 +241,28 @@ static void add_fields(struct uni_look *look, uint64_t at, uint32_t *left)
 		add_place(own, word, NOBODY);
 }
 
+static bool read_global(struct uni_look *look, uint64_t at, uint64_t *ret)
+{
+	return uni_look_u64(look, at, ret) || uni_look_cut(look, UNI_THREADS_FAULT);
+}
+
 /* All that the program's modules hold. caml_globals has a list of blocks for each, and 0 ends all
  * lists. */
 static void walk_globals(struct uni_look *look)
 {
+	struct own *own = look->m->own;
 	uint64_t globals = look->m->sym[GLOBALS], list, at;
 	uint32_t left = WORDS_MAX; /* each list and block counts as a word */
 
-	while (left > 1 && uni_look_u64(look, globals, &list) && list != 0) {
-		globals += 8;
+	for (; left > 1 && read_global(look, globals, &list) && list != 0; globals += 8) {
 		left--;
-		while (left > 1 && uni_look_u64(look, list, &at) && at != 0) {
-			list += 8;
+		for (; left > 1 && read_global(look, list, &at) && at != 0; list += 8) {
 			left--;
 			add_fields(look, at, &left);
 		}
 	}
+	if (left <= 1)
+		own->more = true;
 }
 
 /* The words of a stack that are closures or pending promises. */
@@ -531,7 +539,7 @@ static void each_waiter(struct uni_look *look)
 			return;
 	}
 	if (own->more || own->steps >= STEPS_MAX)
-		look->list->cut = UNI_THREADS_MORE;
+		(void)uni_look_cut(look, UNI_THREADS_MORE);
 }
 
 static bool read_waiter(struct uni_look *look, struct uni_guest_thread *t)

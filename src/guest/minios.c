@@ -26,6 +26,8 @@ static void each_minios_thread(struct uni_look *look)
 
 	if (uni_look_u64(look, look->m->sym[LIST], &first))
 		uni_look_list(look, first, NEXT);
+	else
+		(void)uni_look_cut(look, UNI_THREADS_FAULT);
 }
 
 static bool is_idle(struct uni_look *look, uint64_t thread)

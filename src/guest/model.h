@@ -74,6 +74,8 @@ uint64_t uni_look_at(const struct uni_look *look, uint64_t at, unsigned member);
 void uni_look_text(struct uni_look *look, uint64_t at, size_t max, char *ret, size_t cap);
 /* Adds a thread; false: the walk ends here (a loop, no room, too many steps, or not readable). */
 bool uni_look_add(struct uni_look *look, uint64_t object);
+/* The list may lack threads: notes the first reason. Returns false. */
+bool uni_look_cut(struct uni_look *look, enum uni_threads_cut why);
 /* Walks a list whose member `next` has the address of the next object; 0 or `end` ends it. */
 void uni_look_list(struct uni_look *look, uint64_t first, unsigned next);
 /*

@@ -110,8 +110,10 @@ static void each_of_tree(struct uni_look *look, uint64_t node)
 			dummies++;
 		else if (!uni_look_add(look, thread))
 			return;
-		if (!uni_look_u64(look, at + 8, &node))
+		if (!uni_look_u64(look, at + 8, &node)) {
+			(void)uni_look_cut(look, UNI_THREADS_FAULT);
 			return;
+		}
 	}
 }
 
@@ -122,9 +124,11 @@ static void each_nanos_thread(struct uni_look *look)
 	for (uint64_t i = 0; i < nr; i++) {
 		uint64_t process, tree, root;
 
-		if (uni_look_u64(look, look->m->sym[PROCESSES] + i * 8, &process) && process != 0 &&
-			uni_look_member(look, process, TREE, &tree) && tree != 0 &&
-			uni_look_member(look, tree, ROOT, &root))
+		if (!uni_look_u64(look, look->m->sym[PROCESSES] + i * 8, &process) ||
+			(process != 0 && !uni_look_member(look, process, TREE, &tree)) ||
+			(process != 0 && tree != 0 && !uni_look_member(look, tree, ROOT, &root)))
+			(void)uni_look_cut(look, UNI_THREADS_FAULT);
+		else if (process != 0 && tree != 0)
 			each_of_tree(look, root);
 	}
 }

@@ -24,12 +24,19 @@ struct table {
 	uint64_t running; /* a promise; UNI_PROMISE_NOBODY: none */
 };
 
+/* 0: it has none. */
+static bool read_table_address(struct uni_look *look, uint64_t *ret)
+{
+	return uni_look_u64(
+		look, look->m->sym[HEAD] + offsetof(struct uni_trace_head, promises), ret);
+}
+
 static bool find_table(struct uni_look *look, struct table *ret)
 {
-	uint64_t at = look->m->sym[HEAD] + offsetof(struct uni_trace_head, promises), table;
 	struct uni_trace_promises t;
+	uint64_t table;
 
-	if (!uni_look_u64(look, at, &table) || table == 0 ||
+	if (!read_table_address(look, &table) || table == 0 ||
 		uni_as_read(look->as, uni_gva_of(table), &t, sizeof(t)) != 0 || t.room == 0 ||
 		t.room > ROOM_MAX || (t.room & (t.room - 1)) != 0 ||
 		!uni_range_ok(table, sizeof(t) + t.room * sizeof(struct uni_trace_promise)))
@@ -60,9 +67,13 @@ static bool is_thread(const struct uni_trace_promise *p)
 static void each_told_thread(struct uni_look *look)
 {
 	struct table t;
+	uint64_t table;
 
-	if (!find_table(look, &t))
+	if (!find_table(look, &t)) {
+		if (!read_table_address(look, &table) || table != 0)
+			(void)uni_look_cut(look, UNI_THREADS_FAULT);
 		return;
+	}
 	for (uint32_t i = 0; i < t.room; i++) {
 		struct uni_trace_promise p;
 

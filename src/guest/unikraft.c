@@ -43,14 +43,20 @@ static void each_unikraft_thread(struct uni_look *look)
 {
 	uint64_t sched, first;
 
-	if (!uni_look_u64(look, look->m->sym[HEAD], &sched))
+	if (!uni_look_u64(look, look->m->sym[HEAD], &sched)) {
+		(void)uni_look_cut(look, UNI_THREADS_FAULT);
 		return;
+	}
 	for (unsigned i = 0; sched != 0 && i < SCHEDULERS_MAX; i++) {
-		if (!uni_look_member(look, sched, FIRST, &first))
+		uint64_t next;
+
+		if (!uni_look_member(look, sched, FIRST, &first) ||
+			!uni_look_member(look, sched, NEXT_SCHED, &next)) {
+			(void)uni_look_cut(look, UNI_THREADS_FAULT);
 			return;
+		}
 		uni_look_list(look, first, NEXT);
-		if (!uni_look_member(look, sched, NEXT_SCHED, &sched))
-			return;
+		sched = next;
 	}
 }
 

@@ -54,6 +54,7 @@ struct uni_as {
 	unsigned next_way;
 	struct tlb_entry tlb[TLB_NR];
 	bool sealed, missed;
+	bool spent;  /* the budget has refused a read */
 	bool direct; /* copies are cheap */
 	bool habits; /* the target can fetch many granules at once, so habits are noted */
 	/* The granule that the last word was read from: mostly, the next word is in it, too. */
@@ -133,7 +134,7 @@ void uni_as_begin(struct uni_as *as, const struct uni_pt_root *root)
 	else
 		memset(&as->root, 0, sizeof(as->root));
 	memset(&as->stats, 0, sizeof(as->stats));
-	as->sealed = as->missed = false;
+	as->sealed = as->missed = as->spent = false;
 	as->begin_ns = limit_of(as) != 0 && !as->direct ? read_clock(as) : 0;
 	if (++as->gen == 0) { /* after 2^32 samples: old entries would become valid again */
 		memset(as->tlb, 0, sizeof(as->tlb));
@@ -146,6 +147,17 @@ void uni_as_begin(struct uni_as *as, const struct uni_pt_root *root)
 const struct uni_as_stats *uni_as_stats(const struct uni_as *as)
 {
 	return &as->stats;
+}
+
+bool uni_as_is_spent(const struct uni_as *as)
+{
+	return as->spent;
+}
+
+static int refuse_read(struct uni_as *as)
+{
+	as->spent = true;
+	return -UNI_EBUDGET;
 }
 
 /* A clock that costs as much as a copy is read only now and then: that of CPU time is a system
@@ -173,9 +185,11 @@ static int fetch_physical(struct uni_as *as, uint64_t gpa, void *buf, size_t len
 		return -UNI_EFAULT;
 	}
 	if (len > as->budget.bytes - as->stats.bytes)
-		return -UNI_EBUDGET;
+		return refuse_read(as);
+	if (as->budget.reads != 0 && as->stats.reads >= as->budget.reads)
+		return refuse_read(as);
 	if (limit_of(as) != 0 && is_late(as))
-		return -UNI_EBUDGET;
+		return refuse_read(as);
 	as->stats.bytes += (uint32_t)len;
 	as->stats.reads++;
 	rc = uni_gmem_read(as->m, uni_gpa_of(gpa), buf, len);
@@ -354,11 +368,11 @@ int uni_as_load_entry(struct uni_as *as, uint64_t gpa, size_t size, uint64_t *re
 	int rc;
 
 	if (as->stats.table_loads >= as->budget.table_loads)
-		return -UNI_EBUDGET;
+		return refuse_read(as);
 	as->stats.table_loads++;
 	if (as->stats.table_loads % UNI_AS_ASK == 0 && as->budget.over != NULL &&
 		as->budget.over(as->budget.ctx))
-		return -UNI_EBUDGET;
+		return refuse_read(as);
 	/* A table may be anywhere, as the guest says, but its entries are nearly always aligned. */
 	if (as->direct)
 		rc = fetch_physical(as, gpa, raw, size);

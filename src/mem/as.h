@@ -73,6 +73,7 @@ struct uni_pt_root {
 struct uni_as_budget {
 	uint32_t bytes;	      /* guest bytes copied */
 	uint32_t table_loads; /* page-table entries loaded */
+	uint32_t reads;	      /* copies asked of the target; 0 = no limit */
 	uint64_t wall_ns;     /* since uni_as_begin(); 0 = no limit */
 	uint64_t cpu_ns;      /* instead: CPU time of this thread; 0 = wall_ns counts */
 	/* Is the result of no use any more? Asked once in UNI_AS_ASK table loads; may be NULL. */
@@ -170,5 +171,7 @@ void uni_as_look(const struct uni_as *as, struct uni_as_window *ret);
 size_t uni_as_read_some(struct uni_as *as, uni_gva va, void *buf, size_t len);
 
 const struct uni_as_stats *uni_as_stats(const struct uni_as *as);
+/* True: since uni_as_begin() a read failed only because the budget was spent. */
+bool uni_as_is_spent(const struct uni_as *as);
 
 #endif

@@ -59,7 +59,8 @@ struct uni_record_stats {
 	 * outside_low and outside_high bound the last addresses of the latter; firmware counts
 	 * those in a PC's firmware. */
 	uint64_t inside, outside, outside_low, outside_high, firmware;
-	uint64_t lost; /* samples that were made and not kept */
+	uint64_t lost;	      /* samples that were made and not kept */
+	uint64_t short_lists; /* looks whose list of threads was not read to its end */
 	uint64_t
 		callers; /* stops that tell who called the kernel, for time in it without samples */
 	uint64_t exits, exits_lost; /* VM exits written, and seen but not kept; all by weight */

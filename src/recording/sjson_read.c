@@ -364,6 +364,7 @@ static const char *parse_stats(const json_t *obj, uint64_t version, struct uni_r
 	st->outside_high = get_u64(&s, "outside_high");
 	st->firmware = get_u64(&s, "firmware");
 	st->lost = get_u64(&s, "lost");
+	st->short_lists = get_u64(&s, "short_lists");
 	st->callers = get_u64(&s, "callers");
 	st->exits = get_u64(&s, "exits");
 	st->exits_lost = get_u64(&s, "exits_lost");

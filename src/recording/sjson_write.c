@@ -162,6 +162,8 @@ static void put_stats(struct uni_json *j, const struct uni_record_stats *st)
 	put_u64(j, "firmware", st->firmware);
 	put_u64(j, "halted", st->state[UNI_VCPU_HALTED]);
 	put_u64(j, "lost", st->lost);
+	if (st->short_lists != 0)
+		put_u64(j, "short_lists", st->short_lists);
 	if (st->callers != 0)
 		put_u64(j, "callers", st->callers);
 	put_u64(j, "exits", st->exits);

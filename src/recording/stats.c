@@ -224,6 +224,7 @@ void uni_record_stats_add(struct uni_record_stats *sum, const struct uni_record_
 	add_saturated(&sum->outside, one->outside);
 	add_saturated(&sum->firmware, one->firmware);
 	add_saturated(&sum->lost, one->lost);
+	add_saturated(&sum->short_lists, one->short_lists);
 	add_saturated(&sum->callers, one->callers);
 	add_saturated(&sum->exits, one->exits);
 	add_saturated(&sum->exits_lost, one->exits_lost);

@@ -157,6 +157,8 @@ static void capture_chains(struct uni_pauser *s, const struct uni_vcpuset *set)
 	}
 	if (s->threads != NULL)
 		uni_threads_take(s->threads, c->regs, s->nr_vcpus);
+	if (s->threads != NULL && uni_threads_are_short(s->threads))
+		s->stats.short_lists++;
 	s->stats.unwind_ns += uni_now_ns() - begin_ns;
 }
 

@@ -77,9 +77,10 @@ int uni_threads_create(struct uni_target *t, const struct uni_unwinder *u,
 {
 	/* For the list itself: some words of each thread. */
 	const struct uni_as_budget list_budget = {
-		.bytes = 4u << 20,
-		.table_loads = 1u << 16,
-		.wall_ns = pause_ns,
+		.bytes = UINT32_MAX,
+		.table_loads = 1u << 20,
+		.reads = UNI_THREADS_READS,
+		.wall_ns = pause_ns == UNI_THREADS_NO_CLOCK ? 0 : pause_ns,
 	};
 	struct uni_threads *s = calloc(1, sizeof(*s));
 	int rc;
@@ -115,6 +116,12 @@ void uni_threads_prepare(struct uni_threads *s)
 	/* If there is no memory for more, those that there is room for are looked at. */
 	if (s->list->cut == UNI_THREADS_MORE && s->room < UNI_THREADS_MAX)
 		(void)make_room(s, uni_min(4 * s->room, (uint32_t)UNI_THREADS_MAX), NULL);
+}
+
+bool uni_threads_are_short(const struct uni_threads *s)
+{
+	return s->list->cut != UNI_THREADS_WHOLE &&
+	       (s->list->cut != UNI_THREADS_MORE || s->room == UNI_THREADS_MAX);
 }
 
 /* The thread's own place, else one that is unused this time. */

@@ -15,7 +15,12 @@
 
 struct uni_threads;
 
-/* Borrows all. After pause_ns of a pause no further thread is looked at. */
+/* For pause_ns: the clock does not count, only the number of reads. For one look that is asked for.
+ */
+#define UNI_THREADS_NO_CLOCK UINT64_MAX
+#define UNI_THREADS_READS    (1u << 16)
+
+/* Borrows all. After pause_ns of a pause nothing more is read: the list says so. */
 int uni_threads_create(struct uni_target *t, const struct uni_unwinder *u,
 	const struct uni_model *model, uint64_t pause_ns, struct uni_threads **ret,
 	struct uni_err *err);
@@ -32,6 +37,8 @@ void uni_threads_take(struct uni_threads *s, const struct uni_regs *regs, uint32
  */
 bool uni_threads_unwind(struct uni_threads *s);
 
+/* True: that list may lack threads, and uni_threads_prepare() makes no room for them. */
+bool uni_threads_are_short(const struct uni_threads *s);
 /* The list of the last look. */
 const struct uni_thread_list *uni_threads_list(const struct uni_threads *s);
 /* The chain of list->v[i]. NULL: it is on a vCPU, which has the chain, or the chain could not be

@@ -229,7 +229,8 @@ static int put_each_thread(const struct uni_thread_list *list, const struct uni_
 		const struct uni_topen_namer *namer),
 	bool end)
 {
-	uint64_t unnamed[2] = { 0 };
+	/* A list that lacks threads lacks one whose wait is not known, too. */
+	uint64_t unnamed[2] = { list->cut != UNI_THREADS_WHOLE };
 	struct part *p;
 	int rc = 0;
 

@@ -206,6 +206,7 @@ static void budgets_hold(void **state)
 {
 	static const struct uni_as_budget bytes = { .bytes = 8192 + 4095, .table_loads = 100 };
 	static const struct uni_as_budget loads = { .bytes = 1 << 20, .table_loads = 2 };
+	static const struct uni_as_budget reads = { 1 << 20, 100, .reads = 3 };
 	static const struct uni_as_budget wall = { 1 << 20, 100, .wall_ns = 1 };
 	struct space s;
 	uint8_t b;
@@ -223,8 +224,22 @@ static void budgets_hold(void **state)
 	assert_int_equal(uni_as_read(s.as, uni_gva_of(0x1fff), &b, 1), 0); /* translated before */
 	space_close(&s);
 
+	/* One for the table; a page that is not there is no limit that was reached. */
+	space_open(&s, &reads);
+	assert_int_equal(uni_as_read(s.as, uni_gva_of(0x3000), &b, 1), -UNI_EFAULT);
+	assert_int_equal(uni_as_read(s.as, uni_gva_of(0), &b, 1), 0);
+	assert_int_equal(uni_as_read(s.as, uni_gva_of(0x1000), &b, 1), 0);
+	assert_false(uni_as_is_spent(s.as));
+	assert_int_equal(uni_as_read(s.as, uni_gva_of(0x2000), &b, 1), -UNI_EBUDGET);
+	assert_true(uni_as_is_spent(s.as));
+	uni_as_begin(s.as, &s.root);
+	assert_false(uni_as_is_spent(s.as));
+	assert_int_equal(uni_as_read(s.as, uni_gva_of(0x2000), &b, 1), 0);
+	space_close(&s);
+
 	space_open(&s, &wall);
 	assert_int_equal(uni_as_read(s.as, uni_gva_of(0), &b, 1), -UNI_EBUDGET);
+	assert_true(uni_as_is_spent(s.as));
 	space_close(&s);
 }
 

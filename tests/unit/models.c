@@ -283,6 +283,25 @@ static void nanos(void **state)
 	}
 }
 
+static void lists_not_read_to_their_ends(void **state)
+{
+	static const struct {
+		const char *name;
+		uint32_t nr;
+	} of[] = { { "unikraft-gcc", 6 }, { "minios-gcc", 3 }, { "nanos-gcc", 4 } };
+
+	for (size_t i = 0; i < uni_array_len(of); i++) {
+		struct bench b;
+		int rc;
+
+		assert_true(load(&b, of[i].name, &rc));
+		open_guest(&b);
+		expect_no_short_list(&b, of[i].nr);
+		expect_unread_list(&b);
+		close_bench(&b);
+	}
+}
+
 static void members(void **state)
 {
 	struct uni_member m[3] = { { .path = "uc.kc.context.frame" }, { .path = "t" },
@@ -319,6 +338,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(more_threads_than_room),
 		cmocka_unit_test(minios),
 		cmocka_unit_test(nanos),
+		cmocka_unit_test(lists_not_read_to_their_ends),
 		cmocka_unit_test(members),
 	};
 

@@ -33,7 +33,7 @@ struct bench {
 	struct uni_regs regs[2];
 	struct uni_thread_list *list;
 	struct uni_err err;
-	unsigned reads;
+	unsigned reads, fails_after; /* as many reads; 0: never */
 };
 
 static inline int ram_read(
@@ -41,7 +41,8 @@ static inline int ram_read(
 {
 	struct bench *b = ctx;
 
-	b->reads++;
+	if (b->reads++ >= b->fails_after && b->fails_after != 0)
+		return -UNI_EFAULT;
 	memcpy(buf, b->ram + offset, len);
 	return 0;
 }
@@ -129,6 +130,50 @@ static inline void walk(struct bench *b, uint32_t nr_vcpus)
 {
 	uni_as_begin(b->as, NULL);
 	uni_model_walk(b->model, b->as, b->regs, nr_vcpus, b->list);
+}
+
+/* The space again, for at most so many reads. */
+static inline void limit_reads(struct bench *b, uint32_t reads)
+{
+	const struct uni_as_budget budget = {
+		.bytes = UINT32_MAX, .table_loads = UINT32_MAX, .reads = reads
+	};
+
+	uni_as_destroy(b->as);
+	assert_int_equal(uni_as_create(b->m, &budget, &b->as, &b->err), 0);
+}
+
+/* A list that was not read to its end says so, wherever reading ended; nr: that of all threads. */
+static inline void expect_no_short_list(struct bench *b, uint32_t nr)
+{
+	uint32_t i = 0;
+
+	uni_gmem_set_granule(b->m, UNI_GMEM_GRANULE_MIN);
+	limit_reads(b, 0);
+	walk(b, 1);
+	assert_int_equal(b->list->cut, UNI_THREADS_WHOLE);
+	assert_int_equal(b->list->nr, nr);
+	do {
+		limit_reads(b, ++i);
+		walk(b, 1);
+		assert_true(b->list->nr <= nr);
+		assert_true(b->list->cut == UNI_THREADS_SPENT || b->list->nr == nr);
+		assert_true(i < 100000);
+	} while (b->list->cut == UNI_THREADS_SPENT);
+	assert_int_equal(b->list->cut, UNI_THREADS_WHOLE);
+	assert_true(i > nr);
+	limit_reads(b, 0);
+}
+
+/* The same where memory cannot be read at all. */
+static inline void expect_unread_list(struct bench *b)
+{
+	b->reads = 1;
+	b->fails_after = 1;
+	walk(b, 1);
+	assert_int_equal(b->list->nr, 0);
+	assert_int_equal(b->list->cut, UNI_THREADS_FAULT);
+	b->fails_after = 0;
 }
 
 static inline uint8_t *at(struct bench *b, const char *name, uint64_t offset)

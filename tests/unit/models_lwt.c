@@ -395,6 +395,24 @@ static void more_than_is_looked_at(void **state)
 	close_bench(&b);
 }
 
+/* A reader that is slow, or whose memory is missing: a list that lacks threads is not called
+ * whole. */
+static void reading_that_ended_early(void **state)
+{
+	uint64_t module;
+
+	open_heap();
+	module = BLOCK(0, NUMBER(3), BLOCK(0, waiter("camlApp__serve_2")));
+	(void)BLOCK(CUSTOM, 0, 0);
+	used = 4096; /* on another page */
+	put64(&b, "caml_globals", 0, BLOCK(0, module, 0));
+	put64(&b, "camlSolo5_os__Time__data_begin", 8, waiter("camlApp__beat_1"));
+	put64(&b, "camlLwt__data_begin", 8, waiter("camlApp__main_3"));
+	expect_no_short_list(&b, 3);
+	expect_unread_list(&b);
+	close_bench(&b);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -408,6 +426,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(moved_blocks),
 		cmocka_unit_test(hostile_heaps),
 		cmocka_unit_test(more_than_is_looked_at),
+		cmocka_unit_test(reading_that_ended_early),
 	};
 
 	if (argc != 2)

@@ -27,6 +27,8 @@ static void told_threads(void **state)
 	assert_string_equal(t[1].name, "netif");
 	assert_true(t[1].state == UNI_THREAD_UNKNOWN && t[1].wait_on == 0);
 	assert_string_equal(t[2].wait_name, "a promise"); /* that the table does not have */
+	expect_no_short_list(&b, 3);
+	expect_unread_list(&b);
 	/* It is being changed, or had no room. */
 	put64(&b, "table", 0, 16 | 1ull << 32);
 	walk(&b, 1);
@@ -49,6 +51,12 @@ static void told_threads(void **state)
 	put64(&b, "uni_trace_head", offsetof(struct uni_trace_head, promises), UINT64_MAX - 40);
 	walk(&b, 1);
 	assert_int_equal(b.list->nr, 0);
+	assert_int_equal(b.list->cut, UNI_THREADS_FAULT);
+	/* A guest that has kept none. */
+	put64(&b, "uni_trace_head", offsetof(struct uni_trace_head, promises), 0);
+	walk(&b, 1);
+	assert_int_equal(b.list->nr, 0);
+	assert_int_equal(b.list->cut, UNI_THREADS_WHOLE);
 	close_bench(&b);
 }
 

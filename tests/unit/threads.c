@@ -9,10 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "../support/vcpus.h"
 #include "arch/cfi.h"
 #include "base/checked.h"
+#include "base/clock.h"
 #include "guest/model.h"
 #include "sampling/sampler.h"
 #include "sampling/threads.h"
@@ -34,7 +36,8 @@ struct fake {
 	bool held, many;
 	unsigned while_running;
 	uint64_t holds;
-	uint8_t state; /* of its vCPU */
+	uint64_t slow_ns; /* for what is read of the list */
+	uint8_t state;	  /* of its vCPU */
 };
 
 struct bench {
@@ -56,7 +59,11 @@ static int fake_read(
 {
 	struct fake *f = ctx;
 
+	const struct timespec slow = { .tv_nsec = (long)f->slow_ns };
+
 	f->while_running += !f->held;
+	if (f->slow_ns != 0 && offset >= OBJECTS - BASE && offset < STACKS - BASE)
+		(void)nanosleep(&slow, NULL);
 	memcpy(buf, f->ram + offset, len);
 	return 0;
 }
@@ -386,11 +393,11 @@ static void on_sample(void *ctx, const struct uni_sample *s)
 		atomic_store(&b->stop, true);
 }
 
-static void run(struct bench *b, bool all, struct uni_record_stats *st)
+static void run_for(struct bench *b, bool all, uint64_t pause_ns, struct uni_record_stats *st)
 {
 	struct uni_sampler_cfg cfg = { .frequency = 200,
 		.max_duty = 1,
-		.pause_ns = UINT64_MAX, /* a busy host is no broken chain */
+		.pause_ns = pause_ns,
 		.unwinder = &b->u,
 		.model = &b->model,
 		.threads = all,
@@ -407,7 +414,13 @@ static void run(struct bench *b, bool all, struct uni_record_stats *st)
 	assert_int_equal(end, UNI_END_STOPPED);
 	assert_true(st->ticks >= SAMPLES / 4);
 	assert_int_equal(st->samples, b->nr);
+}
+
+static void run(struct bench *b, bool all, struct uni_record_stats *st)
+{
+	run_for(b, all, UINT64_MAX, st); /* a busy host is no broken chain */
 	assert_int_equal(st->failed, 0);
+	assert_int_equal(st->short_lists, 0);
 }
 
 /* By states: running, ready, sleeping, blocked, exited. */
@@ -436,6 +449,32 @@ static void every_thread_on_each_tick(void **state)
 	assert_true(b->known[3].has_number && b->known[3].number == 3);
 	for (unsigned i = 1; i <= 4; i++)
 		assert_int_equal(b->of_thread[i], st.ticks);
+	close_bench(b);
+}
+
+/* A host that is slow cuts the list: it says so. One look that is asked for gets all of it. */
+static void reading_takes_longer_than_a_pause(void **state)
+{
+	struct bench *b = open_bench(false);
+	struct uni_record_stats st;
+	struct uni_err err = { 0 };
+
+	for (unsigned i = 0; i < 20; i++)
+		put_thread(&b->f, i, 20, i == 0 ? 0 : 3);
+	b->f.slow_ns = 30 * UNI_NSEC_PER_MSEC;
+	(void)look(b);
+	assert_false(uni_threads_are_short(b->threads));
+	expect_chains(b, 20);
+	run_for(b, true, 20 * UNI_NSEC_PER_MSEC, &st);
+	assert_int_equal(st.short_lists, st.ticks);
+	uni_threads_destroy(b->threads);
+	assert_int_equal(uni_threads_create(&b->f.t, &b->u, &b->model, 20 * UNI_NSEC_PER_MSEC,
+				 &b->threads, &err),
+		0);
+	(void)look(b);
+	assert_true(uni_threads_list(b->threads)->nr < 20);
+	assert_int_equal(uni_threads_list(b->threads)->cut, UNI_THREADS_SPENT);
+	assert_true(uni_threads_are_short(b->threads));
 	close_bench(b);
 }
 
@@ -482,6 +521,7 @@ int main(void)
 		cmocka_unit_test(no_registers_no_threads),
 		cmocka_unit_test(numbers_of_threads),
 		cmocka_unit_test(every_thread_on_each_tick),
+		cmocka_unit_test(reading_takes_longer_than_a_pause),
 		cmocka_unit_test(blocked_on_an_idle_vcpu),
 		cmocka_unit_test(only_the_thread_that_runs),
 	};

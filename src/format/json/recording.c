@@ -73,6 +73,8 @@ static void put_guest(struct uni_json *j, const struct uni_recording *rec, uint3
 	put_u64(j, "lost", st->lost);
 	put_u64(j, "failed", st->failed);
 	put_u64(j, "skipped", st->skipped);
+	if (st->short_lists != 0)
+		put_u64(j, "short_lists", st->short_lists);
 	if (g.meta->nr_bad_rows != 0)
 		uni_json_kv(u64, j, "bad_unwind_rows", g.meta->nr_bad_rows);
 	put_share(j, "complete", shown->stop[UNI_STOP_ROOT], shown->weight);
