@@ -6,6 +6,7 @@
  * 0. For guests that have no threads of another kind.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "guest/model.h"
@@ -115,6 +116,19 @@ static void read_name(struct uni_look *look, uint64_t place, char *ret, size_t c
 		sizeof(((struct uni_trace_promise *)0)->name), ret, cap);
 }
 
+/* As the OCaml port names one: "sleep 2000 us". */
+static bool is_sleep(const char *name)
+{
+	static const char begin[] = "sleep ";
+	size_t n;
+
+	if (strncmp(name, begin, sizeof(begin) - 1) != 0)
+		return false;
+	name += sizeof(begin) - 1;
+	n = strspn(name, "0123456789");
+	return n != 0 && strcmp(name + n, " us") == 0;
+}
+
 static void read_wait(
 	struct uni_look *look, const struct uni_trace_promise *p, struct uni_guest_thread *t)
 {
@@ -128,6 +142,8 @@ static void read_wait(
 		(void)snprintf(t->wait_name, sizeof(t->wait_name), "several");
 	else if (t->wait_name[0] == '\0')
 		(void)snprintf(t->wait_name, sizeof(t->wait_name), "a promise");
+	else if (is_sleep(t->wait_name))
+		t->state = UNI_THREAD_SLEEPING;
 }
 
 static bool read_thread(struct uni_look *look, struct uni_guest_thread *t)

@@ -60,6 +60,32 @@ static void told_threads(void **state)
 	close_bench(&b);
 }
 
+/* A sleep has a name of the port's own. Other waits are no sleeps. */
+static void told_sleeps(void **state)
+{
+	static const struct {
+		const char *name;
+		uint8_t state;
+	} of[] = { { "sleep 2000 us", UNI_THREAD_SLEEPING }, { "sleep 0 us", UNI_THREAD_SLEEPING },
+		{ "sleep us", UNI_THREAD_BLOCKED }, { "sleep  us", UNI_THREAD_BLOCKED },
+		{ "sleep 20 ms", UNI_THREAD_BLOCKED }, { "sleeper", UNI_THREAD_BLOCKED } };
+	struct bench b;
+	int rc;
+
+	assert_true(load(&b, "tracer-gcc", &rc));
+	open_guest(&b);
+	for (size_t i = 0; i < uni_array_len(of); i++) {
+		char *name = (char *)at(
+			&b, "table", PLACE(3) + offsetof(struct uni_trace_promise, name));
+
+		(void)snprintf(name, 24, "%s", of[i].name);
+		walk(&b, 1);
+		assert_string_equal(b.list->v[0].wait_name, of[i].name);
+		assert_int_equal(b.list->v[0].state, of[i].state);
+	}
+	close_bench(&b);
+}
+
 /* The one that the table says got a CPU last, unless it waits, or is no thread. */
 static void thread_that_runs(void **state)
 {
@@ -106,6 +132,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(told_threads),
+		cmocka_unit_test(told_sleeps),
 		cmocka_unit_test(thread_that_runs),
 	};
 
