@@ -49,6 +49,7 @@ enum uni_promise_hiatus { UNI_HIATUS_WORK, UNI_HIATUS_SUSPEND, UNI_HIATUS_HIBERN
 
 #define UNI_PROMISE_TYPE_UNKNOWN   99
 #define UNI_PROMISE_TYPE_GONE	   98 /* of OPEN_NOW: a thread that has ended before */
+#define UNI_PROMISE_TYPE_WAIT	   0
 #define UNI_PROMISE_TYPE_CONDITION 8
 #define UNI_PROMISE_TYPE_ASYNC	   14
 #define UNI_PROMISE_TYPE_SEMAPHORE 16

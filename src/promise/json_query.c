@@ -94,6 +94,7 @@ int uni_promise_json_threads(struct uni_sink *out, const struct uni_promise_mode
 	uni_json_array_end(&j);
 	uni_json_kv(u64, &j, "more", rows.more);
 	uni_json_kv(u64, &j, "nameless", rows.nameless);
+	uni_json_kv(u64, &j, "alike", rows.alike);
 	uni_json_object_end(&j);
 	uni_vec_free(&rows.all);
 	return 0;

@@ -8,14 +8,17 @@
 struct uni_promise_list_opts {
 	const char *like; /* only those whose label or type matches this glob; NULL: any */
 	bool open_only;
-	bool all;   /* also promises without a name that nobody waits for; as with `like` */
+	bool all;   /* also what `nameless` and `alike` count; as with `like` */
 	size_t max; /* rows; 0: all */
 };
 
 struct uni_promise_rows {
 	UNI_VEC(uint32_t) all;
 	size_t more;	 /* that opts->max left out */
-	size_t nameless; /* that opts->all would add */
+	size_t nameless; /* without a name, and nobody waits for them: left out */
+	/* Waits that have ended, but for the longest of each name and fate: a loop that sleeps
+	 * makes one each time. */
+	size_t alike;
 };
 
 /* First open promises that should not be, then other open ones, then by life. Returns 0 or

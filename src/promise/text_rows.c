@@ -177,6 +177,11 @@ int uni_promise_text_threads(struct uni_sink *out, const struct uni_promise_mode
 	}
 	if (rows.more != 0)
 		uni_sink_printf(out, "and %zu more\n", rows.more);
+	if (rows.alike != 0)
+		uni_sink_printf(out,
+			"%zu wait%s that ended, with the name of a longer one, %s left out "
+			"(`trace threads --all`)\n",
+			rows.alike, uni_plural(rows.alike), rows.alike == 1 ? "is" : "are");
 	if (rows.nameless != 0)
 		uni_sink_printf(out,
 			"%zu promise%s without a name, that nobody waits for, %s left out "

@@ -275,7 +275,7 @@ static bool is_in_list(const struct uni_promise_model *m, bool every, uint64_t i
 	assert_int_equal(uni_promise_list(m, &opts, &rows), 0);
 	uni_vec_foreach (i, &rows.all)
 		found |= m->all.v[*i].id == id;
-	assert_int_equal(rows.all.nr + rows.nameless, m->all.nr);
+	assert_int_equal(rows.all.nr + rows.nameless + rows.alike, m->all.nr);
 	uni_vec_free(&rows.all);
 	return found;
 }
@@ -319,6 +319,44 @@ static void list_of_threads(void **state)
 	uni_vec_free(&rows.all);
 }
 
+/* A loop that sleeps: each name is one row, the longest. One that is open or failed is another. */
+static void list_of_sleeps(void **state)
+{
+	const struct uni_promise_list_opts shown = { 0 }, every = { .all = true },
+					   like = { .like = "sleep*" };
+	struct uni_promise_rows rows = { 0 };
+	const struct uni_promise_model *m;
+
+	(void)state;
+	create(NOBODY, 1, UNI_PROMISE_TYPE_THREAD, "a");
+	for (uint64_t i = 2; i < 12; i++) {
+		create(1, i, UNI_PROMISE_TYPE_WAIT, i % 2 == 0 ? "sleep 3 us" : "sleep 5 us");
+		if (i == 6)
+			ev(UNI_PE_SWITCH, 1, NOBODY);
+		ev(i == 8 ? UNI_PE_FAIL : UNI_PE_RESOLVE, 1, i);
+	}
+	create(1, 12, UNI_PROMISE_TYPE_WAIT, "sleep 3 us");
+	create(1, 13, UNI_PROMISE_TYPE_THREAD, "handler");
+	ev(UNI_PE_RESOLVE, 1, 13);
+	create(1, 14, UNI_PROMISE_TYPE_THREAD, "handler");
+	ev(UNI_PE_RESOLVE, 1, 14);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(uni_promise_list(m, &shown, &rows), 0);
+	assert_int_equal(rows.all.nr, 7);
+	assert_int_equal(rows.alike, 7);
+	uni_vec_free(&rows.all);
+	assert_true(is_in_list(m, false, 6) && is_in_list(m, false, 8) && is_in_list(m, false, 12));
+	assert_true(is_in_list(m, false, 13) && is_in_list(m, false, 14));
+	assert_false(is_in_list(m, false, 2));
+	assert_true(is_in_list(m, true, 2));
+	assert_int_equal(uni_promise_list(m, &every, &rows), 0);
+	assert_int_equal(rows.alike, 0);
+	uni_vec_free(&rows.all);
+	assert_int_equal(uni_promise_list(m, &like, &rows), 0);
+	assert_int_equal(rows.all.nr, 11);
+	uni_vec_free(&rows.all);
+}
+
 /* The main loop ends a sleep, in no thread: then there is nobody to name. */
 static void over_by_the_main_loop(void **state)
 {
@@ -358,6 +396,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(over_by_the_main_loop, begin, end),
+		cmocka_unit_test_setup_teardown(list_of_sleeps, begin, end),
 		cmocka_unit_test_setup_teardown(list_of_threads, begin, end),
 		cmocka_unit_test_setup_teardown(a_silent_end, begin, end),
 		cmocka_unit_test_setup_teardown(lost_before, begin, end),
