@@ -451,13 +451,19 @@ static struct uni_as_budget budget_for(uint32_t nr_vcpus, uint64_t pause_ns)
 	return b;
 }
 
+/* A guest that is not held for it waits for nothing: then the clock ends no list. */
+static uint64_t list_ns_of(const struct uni_pauser *s)
+{
+	return (s->caps & UNI_CAP_HOLD) != 0 ? pause_ns_of(s->cfg) : UNI_THREADS_NO_CLOCK;
+}
+
 static int init_threads(struct uni_pauser *s, struct uni_err *err)
 {
 	s->ids = uni_thread_ids_create();
 	if (s->ids == NULL)
 		return uni_err_nomem(err);
 	return s->cfg->threads ? uni_threads_create(s->t, s->cfg->unwinder, s->cfg->model,
-					 pause_ns_of(s->cfg), &s->threads, err)
+					 list_ns_of(s), &s->threads, err)
 			       : 0;
 }
 

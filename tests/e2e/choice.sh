@@ -198,5 +198,10 @@ check "all outputs of a session have the same shares, of the guest's time on a C
 "$MKSESSION" "$T/u.uniscope" 3000 2 1 unsure || exit 1
 check "what may be of the caller or callee is marked in all outputs" \
 	python3 "$SRC/tests/e2e/unsure_judge.py" "$U" "$T/u.uniscope"
+short_lists() {
+	"$U" report u.uniscope >text 2>err && grep 'THREADS .* in 2 of 2 looks the list of threads was not read' text &&
+		"$U" report --json u.uniscope 2>err | grep -q '"short_lists":2' && ! "$U" report s.uniscope 2>err | grep THREADS
+}
+check "a list of threads that was not read to its end is told" short_lists
 
 echo "1..$n"

@@ -77,7 +77,8 @@ static struct uni_record_stats *make_stats(uint64_t n)
 		.host_ns = n + 17,
 		.host_runs = n + 18,
 		.serve_ns = n + 19,
-		.silent = (uint32_t)n + 20 };
+		.silent = (uint32_t)n + 20,
+		.short_lists = n + 28 };
 	st->stop[UNI_STOP_LIMIT] = n + 21;
 	st->state[UNI_VCPU_VMM] = n + 22;
 	st->pause = (struct uni_pause_stats){ n + 23, n + 24, n + 25, n + 26, n + 27 };
@@ -103,6 +104,7 @@ static void guests_are_summed(void **state)
 	assert_int_equal(sum->guessed, 6018);
 	assert_int_equal(sum->lost, 6020);
 	assert_int_equal(sum->exits, 6022);
+	assert_int_equal(sum->short_lists, 6056);
 	assert_int_equal(sum->exits_lost, 6024);
 	/* From the first to the last of them; own_cpu is the whole process's. */
 	assert_int_equal(sum->begin_ns, 1013);
