@@ -451,10 +451,11 @@ static struct uni_as_budget budget_for(uint32_t nr_vcpus, uint64_t pause_ns)
 	return b;
 }
 
-/* A guest that is not held for it waits for nothing: then the clock ends no list. */
+/* A guest that is not held for it, or is dead, waits for nothing: then the clock ends no list. */
 static uint64_t list_ns_of(const struct uni_pauser *s)
 {
-	return (s->caps & UNI_CAP_HOLD) != 0 ? pause_ns_of(s->cfg) : UNI_THREADS_NO_CLOCK;
+	return (s->caps & (UNI_CAP_HOLD | UNI_CAP_DEAD)) == UNI_CAP_HOLD ? pause_ns_of(s->cfg)
+									 : UNI_THREADS_NO_CLOCK;
 }
 
 static int init_threads(struct uni_pauser *s, struct uni_err *err)

@@ -34,7 +34,7 @@ struct fake {
 	struct uni_gmem *m;
 	uint8_t *ram;
 	bool held, many;
-	bool free; /* it is never held */
+	bool free, dead; /* it is never held; nobody waits while it is */
 	unsigned while_running;
 	uint64_t holds;
 	uint64_t slow_ns; /* for what is read of the list */
@@ -78,7 +78,9 @@ static int fake_read_many(void *ctx, const struct uni_gmem_piece *piece, size_t 
 
 static unsigned fake_caps(struct uni_target *t)
 {
-	return ((const struct fake *)t)->free ? 0 : UNI_CAP_HOLD;
+	const struct fake *f = (const struct fake *)t;
+
+	return (f->free ? 0u : UNI_CAP_HOLD) | (f->dead ? UNI_CAP_DEAD : 0u);
 }
 
 static int fake_nr_vcpus(struct uni_target *t)
@@ -471,12 +473,15 @@ static void reading_takes_longer_than_a_pause(void **state)
 	run_for(b, true, 2 * UNI_NSEC_PER_MSEC, &st);
 	assert_int_equal(st.short_lists, st.ticks);
 	/* Nobody waits for it. */
-	b->f.free = true;
-	b->nr = b->nr_known = 0;
-	atomic_store(&b->stop, false);
-	run_for(b, true, 2 * UNI_NSEC_PER_MSEC, &st);
-	assert_int_equal(st.short_lists, 0);
-	b->f.free = false;
+	for (unsigned i = 0; i < 2; i++) {
+		b->f.free = i == 0;
+		b->f.dead = i == 1;
+		b->nr = b->nr_known = 0;
+		atomic_store(&b->stop, false);
+		run_for(b, true, 2 * UNI_NSEC_PER_MSEC, &st);
+		assert_int_equal(st.short_lists, 0);
+	}
+	b->f.dead = false;
 	uni_threads_destroy(b->threads);
 	assert_int_equal(uni_threads_create(&b->f.t, &b->u, &b->model, 2 * UNI_NSEC_PER_MSEC,
 				 &b->threads, &err),
