@@ -84,8 +84,7 @@ static int start_qemu(struct uni_exact_run *run, struct uni_err *err)
 	}
 	args.plugin = option;
 	/* Threads would add to one number at once; newer versions of QEMU have one for each. */
-	args.accel =
-		run->args->mode == UNI_EXACT_COUNTS && args.vcpus > 1 ? "tcg,thread=single" : "tcg";
+	args.accel = run->args->mode == UNI_EXACT_COUNTS ? "tcg,thread=single" : "tcg";
 	rc = uni_qemu_start(&args, &run->q, err);
 	if (rc != 0)
 		return rc;
