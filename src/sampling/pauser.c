@@ -443,15 +443,18 @@ static uint64_t pause_ns_of(const struct uni_sampler_cfg *cfg)
 }
 
 /* All vCPUs are unwound in one pause: together they get the time of one. */
-static struct uni_as_budget budget_for(uint32_t nr_vcpus, uint64_t pause_ns)
+/* A dead guest waits for nothing: other load does not end its chains. */
+static struct uni_as_budget budget_for(const struct uni_pauser *s)
 {
 	struct uni_as_budget b = uni_as_budget_default;
 
-	b.wall_ns = uni_max(pause_ns / nr_vcpus, UNI_NSEC_PER_MSEC);
+	b.wall_ns = uni_max(pause_ns_of(s->cfg) / s->nr_vcpus, UNI_NSEC_PER_MSEC);
+	if ((s->caps & UNI_CAP_DEAD) != 0)
+		b.cpu_ns = b.wall_ns;
 	return b;
 }
 
-/* A guest that is not held for it, or is dead, waits for nothing: then the clock ends no list. */
+/* Nor does it end a list of threads, for which a guest is not held. */
 static uint64_t list_ns_of(const struct uni_pauser *s)
 {
 	return (s->caps & (UNI_CAP_HOLD | UNI_CAP_DEAD)) == UNI_CAP_HOLD ? pause_ns_of(s->cfg)
@@ -480,7 +483,7 @@ static int sampler_init(struct uni_pauser *s, struct uni_target *t,
 	s->cap = capture_create(s->nr_vcpus);
 	if (s->cap == NULL)
 		return uni_err_nomem(err);
-	budget = budget_for(s->nr_vcpus, pause_ns_of(cfg));
+	budget = budget_for(s);
 	rc = uni_as_create(t->ops->gmem(t), &budget, &s->as, err);
 	if (rc == 0)
 		rc = uni_slab_create(t, cfg->unwinder, s->nr_vcpus, &budget, true, &s->slab, err);
