@@ -76,7 +76,8 @@ def shares_fit(seen, nr, want, points):
         likely = min(max(share, 0.1), 0.9)
         got, allowed = seen[n] / nr, points + 4 * (likely * (1 - likely) / nr) ** 0.5
         print('%s: %.1f %% by instructions, %.1f +- %.1f %% of the samples' % (n, share * 100, got * 100, allowed * 100))
-        bad |= abs(got - share) > allowed or (share > 0.1 and got < share / 4)
+        few = share / 4  # less than that is missing, by two standard errors
+        bad |= abs(got - share) > allowed or (share > 0.1 and got + 2 * (few * (1 - few) / nr) ** 0.5 < few)
     return bad
 
 
