@@ -170,7 +170,7 @@ bool uni_child_has_ended(const struct uni_child_fate *fate, pid_t *pid, int *sta
 		return uni_child_ended(pid, status_ret);
 	if (*pid > 0 && !fate->ended)
 		return false;
-	if (*pid > 0)
+	if (fate->ended)
 		*status_ret = fate->status;
 	*pid = 0;
 	return true;

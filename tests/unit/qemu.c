@@ -124,6 +124,24 @@ static void a_command_for_a_shell(void **state)
 	uni_child_args_deinit(&a);
 }
 
+/* Another process waits for the child and tells its end. Whoever asks twice keeps the status. */
+static void an_end_that_is_told(void **state)
+{
+	struct uni_child_fate fate = { 0 };
+	int status = -1;
+	pid_t pid = 7;
+
+	assert_false(uni_child_has_ended(&fate, &pid, &status));
+	assert_int_equal(pid, 7);
+	fate.status = 3 << 8;
+	fate.ended = true;
+	assert_true(uni_child_is_ending(&fate, &pid, &status));
+	assert_int_equal(pid, 0);
+	assert_int_equal(status, 3 << 8);
+	assert_true(uni_child_has_ended(&fate, &pid, &status));
+	assert_int_equal(status, 3 << 8);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -132,6 +150,7 @@ int main(void)
 		cmocka_unit_test(the_leader_stands),
 		cmocka_unit_test(the_end_was_collected_already),
 		cmocka_unit_test(a_command_for_a_shell),
+		cmocka_unit_test(an_end_that_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
