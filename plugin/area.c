@@ -70,14 +70,22 @@ int area_open(struct area *a, const char *path, const char **why_ret)
 	return 0;
 }
 
+void *area_entries(const struct area *a, enum uni_exact_part part)
+{
+	uint64_t at = PAGE;
+
+	for (unsigned i = 0; i < part; i++)
+		at += room_of(i);
+	return a->base + at;
+}
+
 void *area_add(struct area *a, enum uni_exact_part part, uint64_t n, uint64_t *index_ret)
 {
-	uint64_t first = a->nr[part], want = (first + n) * parts[part].size, at = PAGE;
+	uint64_t first = a->nr[part], want = (first + n) * parts[part].size;
+	uint64_t at = (uint64_t)((uint8_t *)area_entries(a, part) - a->base);
 
 	if (n > parts[part].max - first || a->full[part])
 		return NULL;
-	for (unsigned i = 0; i < part; i++)
-		at += room_of(i);
 	while (a->kept[part] < want) {
 		uint64_t left = room_of(part) - a->kept[part], more = left < PIECE ? left : PIECE;
 

@@ -356,14 +356,27 @@ static bool begin_called(struct vcpu *v, const struct block *p, const struct blo
 	return true;
 }
 
+/* Code that ran before --begin-at is a sum only. b is the first block that counts. */
+static void forget_before(const struct block *b)
+{
+	struct uni_exact_block *all = area_entries(&plugin.area, UNI_EXACT_PART_BLOCKS);
+
+	for (uint64_t i = 0; i < plugin.area.nr[UNI_EXACT_PART_BLOCKS]; i++)
+		all[i].count = 0;
+	b->out->count = 1;
+}
+
 /* The image's first block on this vCPU. */
 static void begin(struct vcpu *v, const struct block *p, const struct block *b)
 {
 	v->stack = stacks_add(&plugin.stacks, 0);
 	if (v->stack == NULL)
 		return;
-	if (plugin.stat[UNI_EXACT_CALLS] == 0)
+	if (plugin.stat[UNI_EXACT_CALLS] == 0) {
 		plugin.clock = -plugin.quiet; /* time begins */
+		if (plugin.begin_at != NOWHERE)
+			forget_before(b);
+	}
 	v->live = true;
 	v->unsure = v->odd = true;
 	v->node = plugin.tree.node;

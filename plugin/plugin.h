@@ -40,6 +40,7 @@ struct area {
 };
 
 int area_open(struct area *a, const char *path, const char **why_ret);
+void *area_entries(const struct area *a, enum uni_exact_part part); /* all that were added */
 /* n new entries, one behind the other, zeroed; NULL: full, or the disk is. Index in *index_ret. */
 void *area_add(struct area *a, enum uni_exact_part part, uint64_t n, uint64_t *index_ret);
 
