@@ -104,11 +104,6 @@ static void fill_meta(const struct uni_exact_run *run, uint32_t nr_vcpus, struct
 	(void)snprintf(m->target, sizeof(m->target), "exact:%s", run->args->qemu.image);
 	(void)snprintf(m->method, sizeof(m->method), "exact");
 	(void)snprintf(m->unit, sizeof(m->unit), "instructions");
-	if (run->state == UNI_EXACT_RUNS)
-		(void)snprintf(m->why, sizeof(m->why),
-			"read while the guest ran: not all numbers are of one moment");
-	else if (run->state == UNI_EXACT_KILLED)
-		(void)snprintf(m->why, sizeof(m->why), "QEMU was killed");
 	(void)snprintf(m->arch, sizeof(m->arch), "%s", arch != NULL ? arch->name : "");
 	(void)snprintf(m->uniscope_version, sizeof(m->uniscope_version), "%s", UNISCOPE_VERSION);
 	uni_self_command(m->command, sizeof(m->command));
@@ -174,6 +169,15 @@ static int save_tree(struct uni_exact_run *run, const struct uni_exact *e,
 	return rc;
 }
 
+/* Only the end shows it: calls have a session from the beginning. */
+static const char *why_of(const struct uni_exact_run *run)
+{
+	return run->state == UNI_EXACT_RUNS
+		       ? "read while the guest ran: not all numbers are of one moment"
+	       : run->state == UNI_EXACT_KILLED ? "QEMU was killed"
+						: NULL;
+}
+
 /* Closes it in any case, with what it has; e may be NULL. Calls that fill the disk leave room for
  * the tree. */
 static int end_session(
@@ -183,7 +187,7 @@ static int end_session(
 	struct uni_record_stats st = {
 		.end_ns = run->args->repeatable ? 0 : run->end_ns - run->begin_ns
 	};
-	struct uni_guest_result result = { .stats = &st };
+	struct uni_guest_result result = { .stats = &st, .why = why_of(run) };
 	struct uni_err calls = { 0 }, tree = { 0 }, close = { 0 };
 	char failed[sizeof(((struct uni_record_meta *)0)->failed)] = "";
 	int rc2;

@@ -430,6 +430,8 @@ static void take_result(struct uni_recorder *r, uint32_t guest, const struct uni
 		g->stats = *from->stats;
 		if (from->failed != NULL)
 			(void)snprintf(g->meta.failed, sizeof(g->meta.failed), "%s", from->failed);
+		if (from->why != NULL)
+			(void)snprintf(g->meta.why, sizeof(g->meta.why), "%s", from->why);
 		/* Not freed, nor written to: the writer of JSON only reads. */
 		g->watch = (struct uni_watch *)(uintptr_t)from->watch;
 		g->nr_watch = from->nr_watch;

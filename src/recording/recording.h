@@ -307,6 +307,7 @@ struct uni_guest_result {
 	const struct uni_watch *watch;
 	size_t nr_watch;
 	const char *failed; /* why it could not be recorded; NULL: it was */
+	const char *why;    /* how it was recorded, if only its end told; NULL: nothing new */
 	const struct uni_record_gap *gap;
 	uint32_t nr_gap;
 	const struct uni_record_work *work; /* NULL: none */

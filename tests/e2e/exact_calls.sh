@@ -145,7 +145,8 @@ killed() {
 	pkill -9 -P $run qemu || return 1
 	wait $run && "$U" export -f counts "$T/dead.uniscope" 2>/dev/null >"$T/dead.counts" &&
 		"$U" trace report -n 0 --no-demangle --json "$T/dead.uniscope" >"$T/dead.json" && judge calls-of "$T/dead.counts" "$T/dead.json" 4 &&
-		judge whole "$T/dead.counts" killed
+		judge whole "$T/dead.counts" killed &&
+		"$U" report "$T/dead.uniscope" | grep '(exact); QEMU was killed'
 }
 
 number_at() {
