@@ -115,6 +115,8 @@ bool interrupt_again(struct vcpu *v, struct block *b)
 {
 	struct entry e;
 
+	if (v->switched)
+		stack_change(v);
 	for (uint32_t i = stack_nr(v->stack); i-- > 0;) {
 		if (!v->stack->entry[i].is_interrupt)
 			continue;
