@@ -460,6 +460,16 @@ moves() {
 }
 
 # The counts until then are there: the file is a mapping.
+# Each second interrupt comes directly behind the one before, which has switched threads.
+preempted() {
+	for way in '' --repeatable; do
+		# shellcheck disable=SC2086 # a word, or none
+		counted t "$BUILD/lab/preempt-gcc-nofp.elf" rounds=10 --exact $way && "$U" export -f counts "$T/t.uniscope" >"$T/counts" &&
+			"$U" export --no-inline -f folded "$T/t.uniscope" >"$T/folded" 2>/dev/null || return 1
+		judge preempted "$T/counts" "$T/folded" || return 1
+	done
+}
+
 killed() {
 	"$U" run --exact -q -d 100 --append loop=1 -o "$T/dead.uniscope" "$BUILD/lab/shares-gcc-nofp.elf" \
 		>"$T/out" 2>&1 &
@@ -592,6 +602,7 @@ in_all check '--repeatable with a disk' unfixed_disk
 check '--inputs without a disk' refuses '--inputs needs --repeatable and --disk' --exact --repeatable --inputs "$T/none" "$BUILD/lab/exact-gcc-nofp.elf"
 check 'a guest that moves itself' moves
 check 'QEMU is killed' killed
+check 'threads that an interrupt switches' preempted
 check '--repeatable without --exact' refuses 'need --exact' --repeatable \
 	"$BUILD/lab/exact-gcc-nofp.elf"
 check '--exact with KVM' refuses 'needs TCG' --exact --accel kvm "$BUILD/lab/exact-gcc-nofp.elf"

@@ -18,6 +18,7 @@ exact_judge.py range COUNTS               where the functions of lab/apps/exact.
 exact_judge.py steps COUNTS LOG            each of their instructions as often as QEMU has logged it, one a block
 exact_judge.py parts MIDDLE BEFORE REPORT  between fib and ack, and before main
 exact_judge.py lines INFO GCOV             lines of lcov's format against gcov's text
+exact_judge.py preempted COUNTS FOLDED     lab/apps/preempt.c
 exact_judge.py blocks REPORT SAMPLES       samples of lab/apps/blocks.c, against its instructions
 exact_judge.py jumps REPORT SAMPLES        the same with jumps=1
 exact_judge.py quarters SAMPLES            the same without a count: four parts have the same instructions
@@ -25,6 +26,7 @@ exact_judge.py basic EXACT SAMPLES         `annotate --json` of a function, by b
 REPORT is `uniscope report --json`, CALLGRIND callgrind's file.
 """
 import fnmatch
+import itertools
 import json
 import re
 import subprocess
@@ -329,6 +331,19 @@ def parts(middle, before, report):
     return bad + sum(same(name + ' before', b[name]['calls'], 1) for name in ('lab_entry', 'kmain', 'run_app'))
 
 
+def preempted(counts, folded):
+    """lab/apps/preempt.c: three threads of 10 rounds have frames of their own."""
+    with open(counts) as f:
+        data = json.load(f)
+    of = {f['name']: f['calls'] for f in data['functions']}
+    with open(folded) as f:
+        callers = {a for line in f for a, b in itertools.pairwise(line.rsplit(' ', 1)[0].split(';')) if b == 'preempt_rec'}
+    bad = same('calls', of['preempt_rec'], 3 * 10 * 63) + same('dropped', data['frames_dropped'], 0)
+    # One that is left in the middle, and the frames of the other two.
+    bad += same('few are open', data['frames_open'] < 20, True) + same('stacks', data['stacks'] <= 5, True)
+    return bad + same('callers', callers, {'preempt_rec', 'preempt_work'})
+
+
 def trace(counts, report, glob='*'):
     """Each call is in the trace, and none twice; a function's own time there is the instructions that it executed."""
     with open(counts) as f:
@@ -505,4 +520,4 @@ def lines(info, gcov):
 
 if __name__ == '__main__':
     sys.exit(1 if {'known': known, 'callgrind': callgrind, 'annotated': annotated, 'calls': calls, 'lines': lines,
-                'modes': modes, 'nameless': nameless, 'whole': whole, 'begins': begins, 'moved': moved, 'blocks': blocks, 'jumps': jumps, 'quarters': quarters, 'basic': basic, 'parts': parts, 'trace': trace, 'calls-of': calls_of, 'part': part, 'diff': diff, 'several': several, 'grown': grown, 'range': range_of, 'steps': steps}[sys.argv[1]](*sys.argv[2:]) else 0)
+                'modes': modes, 'nameless': nameless, 'whole': whole, 'begins': begins, 'moved': moved, 'blocks': blocks, 'jumps': jumps, 'quarters': quarters, 'basic': basic, 'parts': parts, 'preempted': preempted, 'trace': trace, 'calls-of': calls_of, 'part': part, 'diff': diff, 'several': several, 'grown': grown, 'range': range_of, 'steps': steps}[sys.argv[1]](*sys.argv[2:]) else 0)
