@@ -421,7 +421,7 @@ static void run_for(struct bench *b, bool all, uint64_t pause_ns, struct uni_rec
 	assert_int_equal(st->samples, b->nr);
 }
 
-static void run(struct bench *b, bool all, struct uni_record_stats *st)
+static void sample_threads(struct bench *b, bool all, struct uni_record_stats *st)
 {
 	run_for(b, all, UINT64_MAX, st); /* a busy host is no broken chain */
 	assert_int_equal(st->failed, 0);
@@ -441,7 +441,7 @@ static void every_thread_on_each_tick(void **state)
 	struct uni_record_stats st;
 
 	put_five(b);
-	run(b, true, &st);
+	sample_threads(b, true, &st);
 	assert_int_equal(b->nr, 4 * st.ticks);
 	assert_int_equal(b->of_state[UNI_VCPU_RUNNING], st.ticks);
 	assert_int_equal(b->of_state[UNI_OFF_CPU_READY], st.ticks);
@@ -502,7 +502,7 @@ static void blocked_on_an_idle_vcpu(void **state)
 	put_thread(&b->f, 0, 2, 3);
 	put_thread(&b->f, 1, 2, 2);
 	b->f.state = UNI_VCPU_HALTED;
-	run(b, true, &st);
+	sample_threads(b, true, &st);
 	assert_int_equal(b->nr, 3 * st.ticks);
 	assert_int_equal(b->of_state[UNI_VCPU_HALTED], st.ticks);
 	assert_int_equal(b->of_state[UNI_OFF_CPU_BLOCKED], st.ticks);
@@ -519,7 +519,7 @@ static void only_the_thread_that_runs(void **state)
 
 		put_five(b);
 		put64(&b->f, HEADS + 8, object(1));
-		run(b, false, &st);
+		sample_threads(b, false, &st);
 		assert_int_equal(b->nr, st.ticks);
 		assert_int_equal(b->nr_known, 1);
 		assert_string_equal(b->known[0].name, "t1");

@@ -10,10 +10,6 @@
 #define STEPS_MAX  32u
 #define STAGES_MAX 3u
 
-/* By an instruction's number of the register, which differs from DWARF's. */
-static const uint8_t dwarf_of[8] = { UNI_X86_RAX, UNI_X86_RCX, UNI_X86_RDX, UNI_X86_RBX,
-	UNI_X86_RSP, UNI_X86_RBP, UNI_X86_RSI, UNI_X86_RDI };
-
 enum what { OTHER, POP, CLEAR, RET };
 
 struct instr {
@@ -34,12 +30,12 @@ static struct instr decode_insn(const uint8_t *code, size_t n)
 	if ((code[at] & 0xf8) == 0x58 && (wide & 6) == 0) {
 		r = (uint8_t)((code[at] & 7) | (wide & 1) << 3);
 		return (struct instr){ r != 4 ? POP : OTHER, (uint8_t)(at + 1),
-			r < 8 ? dwarf_of[r] : r };
+			(uint8_t)uni_x86_64_dwarf(r) };
 	}
 	r = (uint8_t)((code[at + 1] >> 3 & 7) | (wide & 4) << 1);
 	m = (uint8_t)((code[at + 1] & 7) | (wide & 1) << 3);
 	if (code[at] == 0x31 && code[at + 1] >> 6 == 3 && r == m && r != 4)
-		return (struct instr){ CLEAR, (uint8_t)(at + 2), r < 8 ? dwarf_of[r] : r };
+		return (struct instr){ CLEAR, (uint8_t)(at + 2), (uint8_t)uni_x86_64_dwarf(r) };
 	return (struct instr){ OTHER, 1, 0 };
 }
 
