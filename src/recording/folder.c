@@ -263,33 +263,32 @@ void uni_sdir_abandon(const char *path, int fd)
 	(void)uni_door_unlinkat(at.fd, at.name, AT_REMOVEDIR);
 }
 
+/* A file without a name that takes so many bytes; negative: errno says why not. */
+static int take_room(int fd, uint64_t bytes)
+{
+	int room = uni_door_openat(fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	int e = room >= 0 ? posix_fallocate(room, 0, (off_t)bytes) : 0;
+
+	if (e == 0)
+		return room;
+	(void)close(room);
+	errno = e;
+	return -1;
+}
+
 int uni_sdir_reserve(int fd, const char *path, int *reserve_ret, struct uni_err *err)
 {
-	int reserve = uni_door_openat(fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	int e = reserve >= 0 ? posix_fallocate(reserve, 0, RESERVE_BYTES) : 0;
-
-	*reserve_ret = -1;
-	if (e == 0) {
-		*reserve_ret = reserve;
-		return 0;
-	}
-	(void)close(reserve);
-	if (e != ENOSPC && e != EDQUOT)
+	*reserve_ret = take_room(fd, RESERVE_BYTES);
+	if (*reserve_ret >= 0 || (errno != ENOSPC && errno != EDQUOT))
 		return 0;
 	return uni_err_set(err, UNI_EIO,
 		"cannot write %s: %s; a session begins with %d KiB of free space", path,
-		strerror(e), RESERVE_BYTES / 1024);
+		strerror(errno), RESERVE_BYTES / 1024);
 }
 
 int uni_sdir_room(int fd, uint64_t bytes)
 {
-	int room = uni_door_openat(fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-	if (room >= 0 && posix_fallocate(room, 0, (off_t)bytes) != 0) {
-		(void)close(room);
-		return -1;
-	}
-	return room;
+	return take_room(fd, bytes);
 }
 
 bool uni_sdir_room_grow(int room, uint64_t now, uint64_t bytes)
