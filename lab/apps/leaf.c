@@ -8,9 +8,9 @@
  */
 #include "lab.h"
 
-#define UNIT 200 /* turns of 4 instructions: 1 % of a round */
-
 const char lab_app_name[] = "leaf";
+
+static uint64_t unit; /* turns of 4 instructions: 1 % of a round */
 
 LAB_FN(caller_a);
 LAB_FN(caller_b);
@@ -37,28 +37,28 @@ LAB_FUNC static void leaf_z(uint64_t turns)
 LAB_FUNC static void caller_a(void)
 {
 	LAB_ENTER(caller_a);
-	leaf_x(40 * UNIT);
+	leaf_x(40 * unit);
 	LAB_LEAVE(caller_a);
 }
 
 LAB_FUNC static void caller_b(void)
 {
 	LAB_ENTER(caller_b);
-	leaf_x(20 * UNIT);
+	leaf_x(20 * unit);
 	LAB_LEAVE(caller_b);
 }
 
 LAB_FUNC static void caller_c(void)
 {
 	LAB_ENTER(caller_c);
-	leaf_y(30 * UNIT);
+	leaf_y(30 * unit);
 	LAB_LEAVE(caller_c);
 }
 
 LAB_FUNC static void caller_d(void)
 {
 	LAB_ENTER(caller_d);
-	leaf_z(10 * UNIT);
+	leaf_z(10 * unit);
 	LAB_LEAVE(caller_d);
 }
 
@@ -74,6 +74,7 @@ LAB_FUNC void app_main(void)
 {
 	uint64_t rounds = lab_rounds(500000);
 
+	unit = lab_arg("unit", 200);
 	for (uint64_t i = 0; i < rounds && !lab_stop(); i++)
 		round_of_leaves();
 }

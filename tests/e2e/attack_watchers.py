@@ -502,7 +502,7 @@ def exact_rights(top):
 
 def exact_reads(top):
     for more in (["--exact"], ["--exact=calls", "--filter", "burn_*", "--begin-at", "kmain"]):
-        reads_bare(f"{top}/log", ["run", *more, "-d", "1", "-q", "-o", f"{top}/s", "--overwrite", "--append", "loop=1", f"{BUILD}/lab/{IMAGE}.elf"],
+        reads_bare(f"{top}/log", ["run", *more, "-d", "0", "-q", "-o", f"{top}/s", "--overwrite", "--append", "rounds=2", f"{BUILD}/lab/{IMAGE}.elf"],
                    ("qemu-system-x86_64",))
 
 

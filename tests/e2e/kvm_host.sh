@@ -37,7 +37,7 @@ for name; do
 done
 
 begin=$(date +%s)
-"$SRC/lab/kvm/boot" -q -i -k "$kernel" -t 1500 -l 100000 -o "$BUILD/kvm" "$T" 2>"$T/boot.log"
+"$SRC/lab/kvm/boot" -q -i -k "$kernel" -t 5400 -l 100000 -o "$BUILD/kvm" "$T" 2>"$T/boot.log"
 status=$?
 [ $status -ne 77 ] || absent "$(tail -1 "$T/boot.log")"
 tar -C "$T" -xf "$T/all.tar"

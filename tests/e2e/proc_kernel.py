@@ -115,7 +115,7 @@ def same(mine, perf):
 
 
 def judge(pid):
-    for seconds in 2, 5, 12, 40:  # a busy host gives it few turns
+    for seconds in 2, 5, 12, 40, 120:  # a busy host gives it few turns
         mine, perf = ours(f"proc:pid={pid}", seconds), perfs(pid, seconds)
         if min(mine.n, perf.n) >= 500:
             break
@@ -174,7 +174,7 @@ def again(perf):
 
 def stopped(pid, perf):
     """Stops show where the program is by chance, in a system call or not, also without a right to run before others."""
-    for seconds in 4, 10, 25, 60:  # a busy host gives it few turns
+    for seconds in 4, 10, 25, 60, 180:  # a busy host gives it few turns
         run("setpriv", "--bounding-set", "-sys_nice", U, "record", f"proc:pid={pid},via=stop", "-q", "-F", 499, "-d", seconds, "-o", T / "s.uniscope", "--overwrite")
         mine, stats = folded(T / "s.uniscope"), json.loads((T / "s.uniscope/session.json").read_text())["guests"][0]["statistics"]
         ran = stats["pause_ns"]["nr"] * mine.n // stats["weight"]  # stops, less those in which it waited for a CPU
@@ -214,7 +214,7 @@ def never_stopped(pid, perf):
 
 def with_votes(target, least):
     """Records until there are enough stops in the kernel: a busy host gives it few turns."""
-    for seconds in 4, 10, 25, 60:
+    for seconds in 4, 10, 25, 60, 180:
         mine, said, stats = not_permitted(target, "-d", seconds)
         votes = stats.get("callers", 0)
         if votes >= least:

@@ -44,7 +44,7 @@ count) option='-i -u -r -d 384 -m 832' ;;
 *) option='' limit=900 ;;
 esac
 # shellcheck disable=SC2086 # none, or some
-"$SRC/lab/xen/boot" -q $option -t 1500 -l $limit -o "$BUILD/xen" "$T" 2>"$T/boot.log"
+"$SRC/lab/xen/boot" -q $option -t 5400 -l $limit -o "$BUILD/xen" "$T" 2>"$T/boot.log"
 status=$?
 echo "# one boot and its cases: $(($(date +%s) - begin)) s"
 rm -rf "$BUILD/xen/log-$boot"

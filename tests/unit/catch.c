@@ -18,7 +18,7 @@
 #include "base/catch.h"
 #include "base/stop.h"
 
-#define TRIES_MAX 2000u /* a busy host has little time for a child */
+#define TRIES_MAX 10000u /* a busy host has little time for a child */
 
 /* All of one loop: its addresses are those of the two labels. */
 extern const char catch_spin_begin[], catch_spin_end[], catch_ask_begin[], catch_ask_end[];
