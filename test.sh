@@ -91,10 +91,16 @@ if [ -x /usr/bin/python3 ]; then
 	mkdir -p build-test/bin && ln -sf /usr/bin/python3 build-test/bin/python3
 	export PATH="$PWD/build-test/bin:$PATH"
 fi
-have=
+have='' must=${UNISCOPE_MUST:-}
 for part in kvm bpf perf xen browser; do
 	why=$(UNISCOPE_MUST='' python3 tests/support/can.py $part) && have="$have $part" ||
-		echo "not here, so its tests skip: $part ($why)"
+		case " $must " in
+		*" $part "*)
+			echo "test.sh: UNISCOPE_MUST has $part, which is not here: $why" >&2
+			exit 1
+			;;
+		*) echo "not here, so its tests skip: $part ($why)" ;;
+		esac
 done
 export UNISCOPE_MUST="$have"
 echo "what the host has, and no test may skip:${UNISCOPE_MUST:- nothing}"

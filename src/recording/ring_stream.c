@@ -57,7 +57,7 @@ int uni_tstream_create(int dir_fd, uint32_t guest, const uint8_t uuid[16],
 	return 0;
 }
 
-static int open_file(const struct uni_tstream *t, uint32_t cpu)
+static int open_ring_file(const struct uni_tstream *t, uint32_t cpu)
 {
 	char name[64];
 	int fd;
@@ -173,7 +173,7 @@ static int write_packet(
 	uni_ctf_trace_header(&state, packet, seen.content, seen.end,
 		packet->end_seq == packet->begin_seq, t->uuid, cpu, &head);
 	if (st->fd < 0)
-		rc = open_file(t, cpu);
+		rc = open_ring_file(t, cpu);
 	if (st->fd < 0 && rc >= 0)
 		st->fd = rc;
 	if (rc >= 0)

@@ -57,11 +57,17 @@ check "--thread in speedscope" of_thread speedscope
 check "--thread in folded" of_thread out.folded
 uftrace_has() {
 	"$U" export -f uftrace -o out --thread "$one" t2.uniscope 2>err && "$U" export -f uftrace -o all t2.uniscope 2>err &&
-		[ "$(ls out/*.dat)" = "out/$one.dat" ] && [ "$(ls all/*.dat | wc -l)" -gt 3 ] || return 1
-	command -v uftrace >/dev/null || return 0
-	uftrace dump --no-pager -d out >dump && of_thread dump
+		[ "$(ls out/*.dat)" = "out/$one.dat" ] && [ "$(ls all/*.dat | wc -l)" -gt 3 ] &&
+		[ -z "$(find all -perm /077 | tee /dev/stderr)" ] # nobody else can read them
 }
-check "--thread in uftrace" uftrace_has
+check "--thread in a folder for uftrace" uftrace_has
+if command -v uftrace >/dev/null; then
+	check "as uftrace reads it" sh -c 'uftrace dump --no-pager -d out >dump'
+	check "--thread in uftrace" of_thread dump
+else
+	n=$((n + 1))
+	echo "ok $n - --thread in uftrace # SKIP uftrace is not installed"
+fi
 check "--thread of none: which there are is said" refused 1 "no thread 'nosuch' in this trace" "$U" export --thread nosuch t2.uniscope -f folded
 for option in --on-cpu --off-cpu --all-time --per-vcpu; do
 	check "$option is refused for calls" sh -c '! "$1" export --calls $2 t2.uniscope -f folded >no 2>err && [ ! -s no ] &&

@@ -65,6 +65,19 @@ check "man pages have no empty @OPTIONS@" sh -c "! grep -l '@[A-Z]*@' '$MAN'/*.1
 
 check "an unknown command of trace is named" sh -c "'$U' trace foo 2>&1 | grep -q \"unknown command 'foo'\""
 check "no arguments: usage, exit 2" sh -c "'$U' >/dev/null 2>&1; test \$? = 2"
+# On a terminal, with these variables set: has it colours?
+coloured() { # VARIABLE=VALUE...
+	env -u NO_COLOR TERM=xterm "$@" python3 -c 'import os, pty, sys
+sys.exit(pty.spawn(sys.argv[1:], lambda fd: os.read(fd, 4096)) != 0)' "$U" report "$SRC/tests/golden/shop.folded" >"$T/coloured" &&
+		grep -q http_parse "$T/coloured" && grep -q "$(printf '\033\[')" "$T/coloured"
+}
+plain() { ! coloured "$@" && grep -q http_parse "$T/coloured"; }
+check "colours on a terminal" coloured
+check "also if NO_COLOR is empty" coloured NO_COLOR=
+check "none with NO_COLOR" plain NO_COLOR=1
+check "whatever it is" plain NO_COLOR=x
+check "none on a terminal that has none" plain TERM=dumb
+check "none in a pipe" sh -c '"$1" report "$2" | cat >"$3" && ! grep -q "$(printf "\033")" "$3" && grep -q http_parse "$3"' sh "$U" "$SRC/tests/golden/shop.folded" "$T/coloured"
 check "--version" says "uniscope 0." "$U" --version
 check "--version names the commit" sh -c "'$U' --version | grep -qxE 'uniscope [0-9]+[.][0-9]+[.][0-9]+ [(]([0-9a-f]{12}[+]?|unknown)[)]'"
 check "unknown command: exit 2" exits 2 "$U" frobnicate

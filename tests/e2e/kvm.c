@@ -187,6 +187,11 @@ static void own_use(void)
 		return;
 	target = attach(&t, "stop");
 	if (target != NULL) {
+		struct uni_target_info info = { 0 };
+
+		target->ops->info(target, &info);
+		(void)check(strstr(info.note, "kvm_run mapped") != NULL,
+			"its registers are mapped: %s", info.note);
 		(void)check(sample(target, 1, 20) >= 19, "it is sampled");
 		uni_target_detach(target);
 	}

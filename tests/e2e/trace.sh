@@ -10,6 +10,10 @@ U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/support/kill.sh"
 judge="$SRC/tests/e2e/trace_judge.py"
 
+private() { # FILE...: nobody else can read them or what is in them
+	[ -n "$(find "$@")" ] && [ -z "$(find "$@" -perm /077 | tee /dev/stderr)" ]
+}
+
 # From before the guest's first call to after its last.
 recorded() { # MODE OPTION...
 	mode=$1
@@ -29,7 +33,7 @@ recorded() { # MODE OPTION...
 		{ cat "$T/said"; return 1; }
 	timeout 60 "$U" record "$target" -e "$elf" -q -F 20 -d 0.3 --watch lab_traced \
 		-o "$T/truth.uniscope" --overwrite || return 1
-	python3 "$judge" truth "$T/s.uniscope" "$T/truth.uniscope" "$elf" "$mode" && nested
+	python3 "$judge" truth "$T/s.uniscope" "$T/truth.uniscope" "$elf" "$mode" && nested && private "$T/s.uniscope"
 }
 
 # Each call has its own return, whatever interrupted it, where nothing is lost.

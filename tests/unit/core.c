@@ -146,6 +146,57 @@ static void test_cut_off(void **state)
 		assert_true(parse_cut(m, size) == 0 || m->err.msg[0] != '\0');
 }
 
+/* More program headers than the ELF header can count: section 0 has their number. */
+static void test_many_headers(void **state)
+{
+	struct made *m = *state;
+	const Elf64_Shdr zero = { .sh_info = 3 };
+	Elf64_Ehdr h;
+
+	make_qemu(m, blocks, 2);
+	memcpy(&h, m->file.s, sizeof(h));
+	h.e_phnum = PN_XNUM;
+	h.e_shoff = m->file.len;
+	h.e_shnum = 1;
+	memcpy(m->file.s, &h, sizeof(h));
+	uni_strbuf_add(&m->file, &zero, sizeof(zero));
+	parse(m);
+	assert_int_equal(m->core.region.nr, 2);
+	assert_int_equal(byte_at(m, 0x100005), m->memory[0xa005]);
+}
+
+/* The file has some memory twice: what comes first counts, and nothing empty is left. */
+static void test_overlaps(void **state)
+{
+	static const struct {
+		uint64_t start, size;
+		size_t nr;
+		uint64_t left;
+	} second[] = { { 0x1800, 0x800, 1, 0 }, { 0x1800, 0x801, 2, 1 }, { 0x1fff, 1, 1, 0 },
+		{ 0x2000, 1, 2, 1 } };
+	const struct uni_core_src src = { .size = 0x10000 };
+
+	(void)state;
+	for (size_t i = 0; i < uni_array_len(second); i++) {
+		struct uni_core_file f = { 0 };
+
+		assert_int_equal(uni_core_add_memory(&f, &src, 0x1000, 0, 0x1000, NULL), 0);
+		assert_int_equal(uni_core_add_memory(
+					 &f, &src, second[i].start, 0x8000, second[i].size, NULL),
+			0);
+		uni_core_join_memory(&f, false);
+		assert_int_equal(f.region.nr, second[i].nr);
+		assert_int_equal(f.region.v[0].size, 0x1000);
+		if (second[i].nr == 2) {
+			assert_int_equal(f.region.v[1].start, 0x2000);
+			assert_int_equal(f.region.v[1].size, second[i].left);
+			assert_int_equal(
+				f.region.v[1].cookie, 0x8000 + second[i].size - second[i].left);
+		}
+		uni_core_file_deinit(&f);
+	}
+}
+
 static void test_process(void **state)
 {
 	static const struct made_load maps[] = {
@@ -519,6 +570,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_qemu, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_qemu_paging, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_cut_off, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_many_headers, set_up, tear_down),
+		cmocka_unit_test(test_overlaps),
 		cmocka_unit_test_setup_teardown(test_process, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_xen_hvm, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_xen_pv, set_up, tear_down),

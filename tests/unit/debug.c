@@ -113,6 +113,19 @@ static void check_local_scopes(const struct uni_image *img, const struct uni_sym
 	expect_shown(&p[0], "count_all::Local::go");
 }
 
+static void check_references(struct uni_debug *d, const struct uni_image *img)
+{
+	struct uni_params p;
+
+	assert_int_equal(uni_debug_params(d, address(img, "refers"), &p), 0);
+	assert_int_equal(p.nr, 2);
+	for (int8_t i = 0; i < 2; i++) {
+		assert_int_equal(p.param[i].form, UNI_PARAM_POINTER);
+		assert_int_equal(p.param[i].reg, i);
+		assert_int_equal(p.param[i].size, 8);
+	}
+}
+
 /* A function without linkage name has its namespaces and classes from the debug data's tree. */
 static void inlined_names_have_their_scope(void **state)
 {
@@ -139,6 +152,7 @@ static void inlined_names_have_their_scope(void **state)
 		expect_shown(&p[2], "store::Shop::sell");
 		expect_shown(&p[3], "_start");
 		check_local_scopes(img, s);
+		check_references(d, img);
 		uni_symtab_destroy(s);
 		uni_image_destroy(img);
 		seen++;

@@ -280,9 +280,45 @@ static void damaged(void **state)
 	assert_int_equal(uni_follow_open(p->path, PATIENCE_NS, &l.f, &p->err), -UNI_ENOTSUP);
 }
 
+/* A packet is seen once its last byte is there, however much of it came before. */
+static void half_a_packet(void **state)
+{
+	struct place *p = *state;
+	uint8_t data[65536];
+	ssize_t first, size;
+	struct live l;
+	char name[128];
+	int fd;
+
+	begin(&l, p, (struct uni_page_whole){ 1000000, 250000, 65536 });
+	put_many(&l, 10);
+	assert_int_equal(look(&l, p), 0);
+	(void)snprintf(name, sizeof(name), "%s/guest-0/samples-vcpu1", p->path);
+	fd = open(name, O_RDWR);
+	assert_true(fd >= 0);
+	first = pread(fd, data, sizeof(data), 0);
+	put_many(&l, 10);
+	size = pread(fd, data, sizeof(data), 0);
+	assert_in_range(size, first + 100, sizeof(data) - 1);
+	assert_int_equal(ftruncate(fd, first), 0);
+	for (ssize_t there = first + 1; there < size; there += 7) {
+		assert_int_equal(pwrite(fd, data, (size_t)there, 0), there);
+		assert_int_equal(look(&l, p), 0);
+		assert_int_equal(uni_follow_torn(l.f), 0);
+		assert_in_range(uni_recording_stats(uni_follow_recording(l.f))->samples, 30, 59);
+	}
+	assert_int_equal(pwrite(fd, data, (size_t)size, 0), size);
+	(void)close(fd);
+	assert_int_equal(look(&l, p), 0);
+	assert_int_equal(uni_recording_stats(uni_follow_recording(l.f))->samples, 60);
+	assert_int_equal(uni_follow_torn(l.f), 0);
+	end(&l);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { T(same_as_anew), T(bounded), T(late), T(damaged) };
+	const struct CMUnitTest tests[] = { T(same_as_anew), T(bounded), T(late), T(damaged),
+		T(half_a_packet) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

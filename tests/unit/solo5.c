@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "elf_spec.h"
+#include "obj/elffile.h"
 #include "obj/solo5.h"
 
 #define ABI	 0x31494241
@@ -229,6 +230,33 @@ static void cut_off(void **state)
 	}
 }
 
+/* A build id of more bytes than there is room for is none; notes of others are passed over. */
+static void long_build_ids(void **state)
+{
+	const uint32_t build_id = 3; /* NT_GNU_BUILD_ID */
+
+	(void)state;
+	for (uint32_t len = 0; len <= UNI_BUILD_ID_MAX + 8; len += 4) {
+		struct {
+			struct uni_elf_notes notes;
+			uint8_t behind[16];
+		} r = { 0 };
+		struct notes n = { .len = 0 };
+
+		put_u32(&n, 4);
+		put_u32(&n, len);
+		put_u32(&n, build_id);
+		put_u32(&n, 0x00554e47); /* "GNU" */
+		for (uint32_t i = 0; i < len; i += 4)
+			put_u32(&n, 0xabababab);
+		uni_elf_notes_parse(n.v, n.len, &r.notes);
+		assert_int_equal(r.notes.build_id_len, len <= UNI_BUILD_ID_MAX ? len : 0);
+		assert_int_equal(r.notes.pvh_entry, 0);
+		assert_int_equal(
+			r.notes.build_id[0], len == 0 || len > UNI_BUILD_ID_MAX ? 0 : 0xab);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,6 +267,7 @@ int main(void)
 		cmocka_unit_test(strange_manifests),
 		cmocka_unit_test(as_many_as_solo5_permits),
 		cmocka_unit_test(cut_off),
+		cmocka_unit_test(long_build_ids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -179,6 +179,51 @@ static void hostile(void **state)
 	(void)state;
 }
 
+/* Some values, then one of these operations with a number, and the end. */
+static int load_with(size_t marks, char op, uint32_t number, struct uni_err *err)
+{
+	struct uni_pickle p;
+	uint8_t *data = malloc(marks + 16);
+	size_t n = 0;
+	int rc;
+
+	assert_non_null(data);
+	memcpy(data, "\x80\x03", 2);
+	memset(data + 2, '(', marks);
+	n = 2 + marks;
+	memcpy(data + n, "K\x07", 2); /* the value 7 */
+	data[n + 2] = (uint8_t)op;
+	memcpy(data + n + 3, &number, 4);
+	data[n + 7] = '.';
+	*err = (struct uni_err){ 0 };
+	rc = uni_pickle_load(data, op == '.' ? n + 3 : n + 8, &p, err);
+	uni_pickle_free(&p);
+	free(data);
+	return rc;
+}
+
+/* The memo has so many places, and the stack holds so many values. */
+static void rooms(void **state)
+{
+	const uint32_t memo = 2 * UNI_PICKLE_PAIRS_MAX + 16, stack = 2 * UNI_PICKLE_PAIRS_MAX + 4;
+	struct uni_err err;
+
+	(void)state;
+	assert_int_equal(load_with(0, 'r', memo - 1, &err), 0);
+	for (uint32_t far = 0; far < 0x10000000; far = far * 16 + 1) {
+		assert_int_equal(load_with(0, 'r', memo + far, &err), -UNI_EFORMAT);
+		assert_non_null(strstr(err.msg, "(0x72)"));
+		assert_int_equal(load_with(0, 'j', memo + far, &err), -UNI_EFORMAT);
+		assert_non_null(strstr(err.msg, "(0x6a)"));
+	}
+	assert_int_equal(load_with(stack - 1, '.', 0, &err), -UNI_EFORMAT);
+	assert_non_null(strstr(err.msg, "holds not one value"));
+	for (uint32_t more = 0; more < 20; more++) {
+		assert_int_equal(load_with(stack + more, '.', 0, &err), -UNI_EFORMAT);
+		assert_non_null(strstr(err.msg, more == 0 ? "(0x4b)" : "(0x28)"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -186,6 +231,7 @@ int main(void)
 		cmocka_unit_test(cut),
 		cmocka_unit_test(ours),
 		cmocka_unit_test(hostile),
+		cmocka_unit_test(rooms),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

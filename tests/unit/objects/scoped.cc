@@ -26,6 +26,12 @@ struct Shop {
 };
 } // namespace store
 
+// A parameter by reference is a pointer in a register.
+extern "C" __attribute__((noinline)) int refers(int &a, int &&b)
+{
+	return a + b;
+}
+
 extern "C" __attribute__((noinline)) void _start()
 {
 	store::Shop().sell();
