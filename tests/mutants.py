@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""mutants.py [-n N] [--seed S] [--room FOLDER] [--e2e NAME...]: small defects in src, chosen by chance: are they found?
+r"""mutants.py [-n N] [--seed S] [--room FOLDER] [--lines REGEX] [--e2e NAME...]: small defects in src, chosen by chance: are they found?
   -j N                 so many mutants at once; a test never runs beside itself
   --through COMMAND    a command in front of each build and test, such as one that waits for an idle CPU
   --budget SECONDS     of a CPU for the end-to-end tests of one mutant; one that no test found by then counts as a survivor
 
 A mutant is one comparison turned, one constant plus 1, or one statement dropped. They are spread evenly over the folders of src.
-The seed is printed; it gives the same mutants again of the same tree.
+The seed is printed; it gives the same mutants again of the same tree. --lines takes only lines like '_MAX\b': are limits tested?
 
 All mutants are built at once into a copy (build-mutants); the environment says which one is on, if any. Each test of the default
 run runs once without any, and its programs note which mutants they reach. A test that fails then is no judge. Each mutant is then
@@ -165,20 +165,22 @@ def sites_of(name):
                    m.start(1), old, "")
 
 
-def all_sites(room):
-    """{folder: [Site]}"""
+def all_sites(room, lines):
+    """{folder: [Site]}, of lines that match."""
     ret = {}
     for path in check.tracked(str(ROOT), "src/*.c"):
         name = str(path.relative_to(ROOT).parent)
+        text = text_of(str(path.relative_to(ROOT))).split("\n")
         if room is None or name == room:
-            ret.setdefault(name, []).extend(sites_of(str(path.relative_to(ROOT))))
+            some = [s for s in sites_of(str(path.relative_to(ROOT))) if re.search(lines, text[s.line - 1])]
+            ret.update({name: ret.get(name, []) + some} if some else {})
     return ret
 
 
-def chosen(seed, room):
+def chosen(seed, room, lines):
     """Sites without end, one folder after the other (in the seed's order), one kind after the other."""
     rng = random.Random(seed)
-    rooms = all_sites(room)
+    rooms = all_sites(room, lines)
     for sites in rooms.values():
         rng.shuffle(sites)
     order = sorted(rooms)
@@ -342,13 +344,14 @@ def main():
     parser.add_argument("-j", type=int, default=1)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--room")
+    parser.add_argument("--lines", default="", metavar="REGEX")
     parser.add_argument("--e2e", nargs="*", metavar="NAME")
     parser.add_argument("--through", default="")
     parser.add_argument("--budget", type=float, default=float("inf"))
     args = parser.parse_args()
     print("seed %d" % args.seed, flush=True)
     judge = Judge(args)
-    judge.build(itertools.islice(chosen(args.seed, args.room), int(args.n * SPARE)))
+    judge.build(itertools.islice(chosen(args.seed, args.room, args.lines), int(args.n * SPARE)))
     print("%d mutants built" % len(judge.on), flush=True)
     with concurrent.futures.ThreadPoolExecutor(args.j) as pool:
         judged = Round(judge, pool, args.n)
