@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/cursor.h"
 #include "unwind/expr.h"
+#include "unwind/lost.h"
 #include "unwind/unwind.h"
 
 #define RED_ZONE	 128u /* System V psABI 3.2.2 */
@@ -482,9 +483,10 @@ static int find_caller(
 	return 0;
 }
 
-static int step_cfi(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st)
+/* With the registers at hand. */
+static int step_rows(
+	const struct uni_unwinder *u, struct uni_as *as, struct uni_regs *regs, struct uni_step *st)
 {
-	const struct uni_unwinder *u = ctx;
 	struct frame f = { .u = u, .as = as, .regs = regs };
 	uint64_t pc;
 	int rc;
@@ -507,6 +509,13 @@ static int step_cfi(void *ctx, struct uni_as *as, struct uni_regs *regs, struct 
 	st->elsewhere = st->elsewhere || st->exact || f.rule->cfa.how != UNI_CFI_REG ||
 			f.rule->cfa.reg != u->arch->sp_reg;
 	return 0;
+}
+
+static int step_cfi(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st)
+{
+	int rc = step_rows(ctx, as, regs, st);
+
+	return rc == -UNI_ENOTSUP ? uni_unwind_lost(ctx, as, regs, st, step_rows) : rc;
 }
 
 const struct uni_unwinder_ops uni_unwind_cfi = {
