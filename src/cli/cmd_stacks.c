@@ -172,10 +172,11 @@ static void list_threads(struct shot *shot)
 static int open_threads(struct uni_guest *g, struct shot *shot, struct uni_err *err)
 {
 	const struct uni_image_search search = uni_search_of(&o.debug_dirs);
+	uint64_t pause_ns = uni_threads_one_look_ns(g->t);
 	int rc = uni_guest_model(g, &search, &shot->model, err);
 
-	return rc == 0 ? uni_threads_create(g->t, &g->unwinder, shot->model, UNI_THREADS_NO_CLOCK,
-				 &shot->threads, err)
+	return rc == 0 ? uni_threads_create(
+				 g->t, &g->unwinder, shot->model, pause_ns, &shot->threads, err)
 		       : rc;
 }
 

@@ -111,6 +111,13 @@ void uni_threads_destroy(struct uni_threads *s)
 	free(s);
 }
 
+uint64_t uni_threads_one_look_ns(struct uni_target *t)
+{
+	bool waits = (t->ops->caps(t) & (UNI_CAP_HOLD | UNI_CAP_DEAD)) == UNI_CAP_HOLD;
+
+	return waits ? UNI_THREADS_ONE_LOOK : UNI_THREADS_NO_CLOCK;
+}
+
 void uni_threads_prepare(struct uni_threads *s)
 {
 	/* If there is no memory for more, those that there is room for are looked at. */
@@ -202,6 +209,8 @@ void uni_threads_take(struct uni_threads *s, const struct uni_regs *regs, uint32
 			(list->v[i].regs.pc_valid || list->v[i].nr_then != 0))
 			take_one(s, i);
 	}
+	if (n < list->nr && s->pause_ns >= UNI_THREADS_ONE_LOOK && list->cut == UNI_THREADS_WHOLE)
+		list->cut = UNI_THREADS_SPENT;
 	s->first = list->nr != 0 ? (s->first + n) % list->nr : 0;
 }
 

@@ -8,6 +8,7 @@
 #ifndef UNI_SAMPLING_THREADS_H
 #define UNI_SAMPLING_THREADS_H
 
+#include "base/clock.h"
 #include "guest/guest.h"
 #include "recording/recording.h"
 #include "backend/target.h"
@@ -15,16 +16,24 @@
 
 struct uni_threads;
 
-/* For pause_ns: the clock does not count, only the number of reads. For one look that is asked for.
+/*
+ * For pause_ns. ONE_LOOK: of a guest that is held for one look that is asked for. NO_CLOCK: of one
+ * that is not held; only the number of reads counts.
  */
+#define UNI_THREADS_ONE_LOOK (2 * UNI_NSEC_PER_SEC)
 #define UNI_THREADS_NO_CLOCK UINT64_MAX
 #define UNI_THREADS_READS    (1u << 16)
 
-/* Borrows all. After pause_ns of a pause nothing more is read: the list says so. */
+/*
+ * Borrows all. After pause_ns of a pause nothing more is read: the list says so. From ONE_LOOK on,
+ * it says so of stacks, too. In shorter pauses, the next look begins with those.
+ */
 int uni_threads_create(struct uni_target *t, const struct uni_unwinder *u,
 	const struct uni_model *model, uint64_t pause_ns, struct uni_threads **ret,
 	struct uni_err *err);
 void uni_threads_destroy(struct uni_threads *s); /* NULL-safe */
+/* pause_ns for one look at this target. */
+uint64_t uni_threads_one_look_ns(struct uni_target *t);
 
 /* Before the guest is held: more room, where the last look found more threads than there was for.
  */

@@ -37,8 +37,10 @@ struct fake {
 	bool free, dead; /* it is never held; nobody waits while it is */
 	unsigned while_running;
 	uint64_t holds;
-	uint64_t slow_ns; /* for what is read of the list */
-	uint8_t state;	  /* of its vCPU */
+	uint64_t slow_ns;	/* for what is read of the list */
+	uint64_t slow_stack_ns; /* for stacks, but for the first `quick` reads */
+	int quick;
+	uint8_t state; /* of its vCPU */
 };
 
 struct bench {
@@ -60,11 +62,14 @@ static int fake_read(
 {
 	struct fake *f = ctx;
 
-	const struct timespec slow = { .tv_nsec = (long)f->slow_ns };
+	const struct timespec slow = uni_ns_timespec(f->slow_ns);
+	const struct timespec slow_stack = uni_ns_timespec(f->slow_stack_ns);
 
 	f->while_running += !f->held && !f->free;
 	if (f->slow_ns != 0 && offset >= OBJECTS - BASE && offset < STACKS - BASE)
 		(void)nanosleep(&slow, NULL);
+	if (f->slow_stack_ns != 0 && offset >= STACKS - BASE && f->quick-- <= 0)
+		(void)nanosleep(&slow_stack, NULL);
 	memcpy(buf, f->ram + offset, len);
 	return 0;
 }
@@ -493,6 +498,40 @@ static void reading_takes_longer_than_a_pause(void **state)
 	close_bench(b);
 }
 
+/* One look has two seconds: over a slow stub, a guest's long list would hold it for minutes. */
+static void one_look_has_an_end(void **state)
+{
+	for (unsigned stacks = 0; stacks < 2; stacks++) {
+		struct bench *b = open_bench(false);
+		struct uni_err err = { 0 };
+		uint64_t begin_ns;
+
+		for (unsigned i = 0; i < 20; i++)
+			put_thread(&b->f, i, 20, i == 0 ? 0 : 3);
+		uni_threads_destroy(b->threads);
+		assert_int_equal(uni_threads_create(&b->f.t, &b->u, &b->model,
+					 uni_threads_one_look_ns(&b->f.t), &b->threads, &err),
+			0);
+		b->f.quick = 20; /* the list: where each thread goes on */
+		if (stacks)
+			b->f.slow_stack_ns = UNI_THREADS_ONE_LOOK / 4;
+		else
+			b->f.slow_ns = UNI_THREADS_ONE_LOOK * 5 / 4;
+		begin_ns = uni_now_ns();
+		(void)look(b);
+		assert_true(uni_now_ns() - begin_ns < 3 * UNI_THREADS_ONE_LOOK);
+		assert_int_equal(uni_threads_list(b->threads)->cut, UNI_THREADS_SPENT);
+		assert_true(stacks == (uni_threads_list(b->threads)->nr == 20));
+		/* Nobody waits for these. */
+		b->f.free = true;
+		assert_true(uni_threads_one_look_ns(&b->f.t) == UNI_THREADS_NO_CLOCK);
+		b->f.free = false;
+		b->f.dead = true;
+		assert_true(uni_threads_one_look_ns(&b->f.t) == UNI_THREADS_NO_CLOCK);
+		close_bench(b);
+	}
+}
+
 /* The scheduler found nothing to run, and halts on the stack of the thread that blocked last. */
 static void blocked_on_an_idle_vcpu(void **state)
 {
@@ -537,6 +576,7 @@ int main(void)
 		cmocka_unit_test(numbers_of_threads),
 		cmocka_unit_test(every_thread_on_each_tick),
 		cmocka_unit_test(reading_takes_longer_than_a_pause),
+		cmocka_unit_test(one_look_has_an_end),
 		cmocka_unit_test(blocked_on_an_idle_vcpu),
 		cmocka_unit_test(only_the_thread_that_runs),
 	};
