@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A frame whose rows count from a register that is not known: of a thread that sleeps, the kernel
- * tells the pc and the stack pointer alone. The frame's return address is the lowest word behind a
- * call of this very function. A word left over from an earlier call may be so, too, but then the
- * frames above it do not fit together.
+ * A frame whose rows count from a register that is not known: as of a thread that sleeps. The
+ * frame's return address is the lowest word behind a call of this very function. A word left over
+ * from an earlier call may be so, too, but then the frames above it do not fit together.
  */
 #include "unwind/lost.h"
 

@@ -69,6 +69,16 @@ static bool keeps_sp(const uint8_t *code, size_t n, unsigned *reg_ret)
 	       *reg_ret != UNI_X86_RBP;
 }
 
+/* mov %REG,%rsp: the stack of before, again. */
+static bool takes_back(const uint8_t *code, size_t n, unsigned reg)
+{
+	struct move m;
+
+	return as_move(code, n, &m) && !m.is_mem &&
+	       ((m.op == MOV_STORE && m.rm == ENC_RSP && uni_x86_64_dwarf(m.r) == reg) ||
+		       (m.op == MOV_LOAD && m.r == ENC_RSP && uni_x86_64_dwarf(m.rm) == reg));
+}
+
 /* May this instruction write another register than rsp and those that calls do not keep? */
 static bool may_write(const uint8_t *code, size_t n, unsigned reg)
 {
@@ -111,6 +121,8 @@ void uni_x86_64_find_stack(const uint8_t *code, size_t n, struct uni_taken_stack
 			size = size == 0 || size > n - i ? 1 : size;
 		} else if (loads_sp(code + i, size)) {
 			ret->taken = true;
+		} else if (ret->kept && takes_back(code + i, size, ret->reg)) {
+			ret->taken = false;
 		} else if (!ret->taken && keeps_sp(code + i, size, &reg)) {
 			ret->kept = true;
 			ret->reg = (uint8_t)reg;

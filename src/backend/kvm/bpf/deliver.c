@@ -59,12 +59,33 @@ static uint16_t cut_beyond_entry(
 	return nr;
 }
 
+static bool is_exact(const struct uni_kvm_chain *c, uint16_t i)
+{
+	bool found = i == 0;
+
+	for (size_t k = 0; k < uni_array_len(c->exact); k++)
+		found |= c->exact[k] == i;
+	return found;
+}
+
+static uint16_t find_guess(const struct uni_kvm_stream *s, const struct uni_kvm_chain *c)
+{
+	for (uint16_t i = 0; s->taken.places.nr != 0 && i + 1 < c->nr; i++) {
+		if (uni_kvm_taken_is_guess(
+			    &s->taken, c->pc[i] - (is_exact(c, i) ? 0 : 1), c->pc[i + 1]))
+			return (uint16_t)(i + 1);
+	}
+	return 0;
+}
+
 void uni_kvm_stream_mark(struct uni_kvm_stream *s, const struct uni_kvm_chain *c, bool on)
 {
 	if (c != NULL && c->gap && c->nr > UNI_CHAIN_INNER)
 		s->flags[UNI_CHAIN_INNER] = on ? UNI_FRAME_GAP : 0;
 	for (size_t i = 0; c != NULL && i < uni_array_len(c->exact) && c->exact[i] != 0; i++)
 		s->flags[c->exact[i]] = on ? UNI_FRAME_EXACT : 0;
+	for (uint16_t i = c != NULL ? c->guess : 0; i != 0 && i < c->nr; i++)
+		s->flags[i] = on ? s->flags[i] | UNI_FRAME_GUESS : 0;
 }
 
 static void hand_over(struct uni_kvm_stream *s, uint32_t vcpu, uint32_t state,
@@ -139,6 +160,7 @@ static void define_chain(struct uni_kvm_stream *s, const struct uni_bpf_rec *r, 
 	c->vcpu = r->number;
 	memcpy(c->exact, r->exact, sizeof(c->exact));
 	c->nr = cut_beyond_entry(s, c->pc, nr, &c->stop);
+	c->guess = find_guess(s, c);
 }
 
 uint32_t uni_kvm_stream_define(
@@ -159,6 +181,7 @@ static void inline_sample(struct uni_kvm_stream *s, const struct uni_bpf_rec *r,
 
 	memcpy(c.exact, r->exact, sizeof(c.exact));
 	c.nr = cut_beyond_entry(s, pc, nr_frames(r), &c.stop);
+	c.guess = find_guess(s, &c);
 	hand_over(s, r->number, r->state, &c, r->t_ns, 1);
 }
 

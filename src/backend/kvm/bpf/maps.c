@@ -77,6 +77,8 @@ static int make_text(
 		rc = make_filled(&cfi, s->bpf->cfis_fd, s->guest, t.cfi, &s->cfi_fd, err);
 		s->bpf->guest[s->guest].flags |= UNI_BPF_CFI;
 	}
+	s->taken = t.taken;
+	t.taken = (struct uni_kvm_taken){ 0 };
 	uni_kvm_text_free(&t);
 	return rc;
 }

@@ -218,6 +218,7 @@ void uni_kvm_stream_destroy(struct uni_kvm_stream *s)
 		free(s->chains.v[i].pc);
 	uni_vec_free(&s->chains);
 	uni_vec_free(&s->entries);
+	uni_kvm_taken_free(&s->taken);
 	uni_vec_free(&s->funcs);
 	free(s);
 }

@@ -45,6 +45,7 @@ struct uni_kvm_chain {
 	uint8_t stop;
 	bool gap;	  /* frames are left out before frame UNI_CHAIN_INNER */
 	uint8_t exact[3]; /* indexes of frames that were interrupted; 0: no more */
+	uint16_t guess;	  /* index of the first frame that is a guess; 0: none */
 	uint32_t vcpu;
 	uint64_t seen[UNI_BPF_STATES]; /* counts that were delivered */
 };
@@ -67,7 +68,8 @@ struct uni_kvm_stream {
 	UNI_VEC(struct uni_kvm_chain) chains;
 	UNI_VEC(struct uni_func_hint) entries; /* sorted; chains end at these */
 	UNI_VEC(struct uni_func_hint) funcs;   /* all of them */
-	struct uni_unwind_hints hints;	       /* with these functions; no text: none are known */
+	struct uni_kvm_taken taken;
+	struct uni_unwind_hints hints; /* with these functions; no text: none are known */
 	uint32_t nr_vcpus;
 	struct uni_kvm_stream_vcpu vcpu[UNI_VCPU_MAX];
 	struct uni_kvm_scan scan; /* the latest */
