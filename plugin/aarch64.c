@@ -162,6 +162,14 @@ static int64_t aarch64_sp_moved(const uint8_t *bytes, size_t size)
 	return (w & 0x40000000) != 0 ? -by : by;
 }
 
+/* A division never faults. */
+static unsigned aarch64_traits(const uint8_t *bytes, size_t size)
+{
+	struct sp_access a;
+
+	return aarch64_sp_access(bytes, size, &a) ? 0 : INSN_DEVICE;
+}
+
 const struct arch arch_aarch64 = {
 	.target = "aarch64",
 	.machine = 183, /* EM_AARCH64 */
@@ -171,6 +179,7 @@ const struct arch arch_aarch64 = {
 	.flow = aarch64_flow,
 	.switches_stack = aarch64_switches_stack,
 	.may_stop = aarch64_may_stop,
+	.traits = aarch64_traits,
 	.is_behind_call = aarch64_is_behind_call,
 	.sp_access = aarch64_sp_access,
 	.sp_moved = aarch64_sp_moved,

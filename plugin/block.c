@@ -207,6 +207,22 @@ static uint8_t kind_of(const struct block *b, bool is_site)
 	return b->is_start ? BLOCK_START : is_site ? BLOCK_SITE : BLOCK_STEP;
 }
 
+static void add_stop(struct block *b, uint32_t i, const uint8_t *bytes, size_t size)
+{
+	uint64_t bit = UINT64_C(1) << (i < 63 ? i : 63);
+
+	b->may_stop = b->stops != 0;
+	b->traits = 0;
+	if (!plugin.arch->may_stop(bytes, size))
+		return;
+	b->traits = (uint8_t)plugin.arch->traits(bytes, size);
+	b->stops |= bit;
+	b->traps |= (b->traits & INSN_TRAP) != 0 ? bit : 0;
+	b->devices |= (b->traits & INSN_DEVICE) != 0 ? bit : 0;
+	if (plugin.arch->is_output != NULL && plugin.arch->is_output(bytes, size))
+		b->outputs |= bit;
+}
+
 /* All addresses are those that the image is linked for: `moved` is how far the block is from there.
  */
 static void block_fill(
@@ -227,9 +243,7 @@ static void block_fill(
 		length[i] = (uint8_t)size;
 		last = qemu_plugin_insn_vaddr(insn);
 		b->switches = b->switches || plugin.arch->switches_stack(bytes, size);
-		b->may_stop = b->stops != 0;
-		if (plugin.arch->may_stop(bytes, size))
-			b->stops |= UINT64_C(1) << (i < 63 ? i : 63);
+		add_stop(b, i, bytes, size);
 	}
 	b->last = places_linked(last, moved);
 	b->end = places_linked(last + size, moved);
@@ -298,6 +312,21 @@ static struct block *block_create(const struct qemu_plugin_tb *tb, uint64_t move
 bool block_may_stop_at(const struct block *b, uint32_t insn)
 {
 	return (b->stops >> (insn < 63 ? insn : 63) & 1) != 0;
+}
+
+bool block_may_trap_at(const struct block *b, uint32_t insn)
+{
+	return insn < 63 && (b->traps >> insn & 1) != 0;
+}
+
+bool block_may_end_at(const struct block *b, uint32_t insn)
+{
+	return insn < 63 && (b->outputs >> insn & 1) != 0;
+}
+
+bool block_may_reach_device(const struct block *b, uint32_t insn)
+{
+	return (b->devices >> (insn < 63 ? insn : 63) & 1) != 0;
 }
 
 struct block *block_starting_at(uint64_t pc)

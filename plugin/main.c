@@ -121,26 +121,36 @@ static bool take_option(struct options *o, const char *arg)
 	return true;
 }
 
+/* QEMU does not say how it was started, so its command line has to. */
+static char line[1u << 17];
+static size_t line_size;
+
+static void line_read(void)
+{
+	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, line, sizeof(line)) : -1;
+
+	if (fd >= 0)
+		(void)close(fd);
+	line_size = n > 0 ? (size_t)n : 0;
+}
+
+static bool has_icount(void)
+{
+	return memmem(line, line_size, "\0-icount", 9) != NULL ||
+	       memmem(line, line_size, "\0--icount", 10) != NULL;
+}
+
 /*
- * Version 1 adds to one number for all vCPUs, so they must share a thread. QEMU does not say how it
- * runs them, so its command line has to. With -icount they always share one.
+ * Version 1 adds to one number for all vCPUs, so they must share a thread. With -icount they always
+ * share one.
  */
 static bool adds_are_lost(const qemu_info_t *info)
 {
-	static char line[1u << 17];
-	int fd;
-	ssize_t n;
-
 	if (plugin.mode != UNI_EXACT_COUNTS || info->system.max_vcpus <= 1 ||
 		qemu_plugin_scoreboard_new != NULL)
 		return false;
-	fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-	n = fd >= 0 ? read(fd, line, sizeof(line)) : -1;
-	if (fd >= 0)
-		(void)close(fd);
-	return n <= 0 || (memmem(line, (size_t)n, "thread=single", 13) == NULL &&
-				 memmem(line, (size_t)n, "\0-icount", 9) == NULL &&
-				 memmem(line, (size_t)n, "\0--icount", 10) == NULL);
+	return memmem(line, line_size, "thread=single", 13) == NULL && !has_icount();
 }
 
 static const struct arch *arch_of(const char *target)
@@ -194,6 +204,10 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
 	plugin.begin_at = plugin.end_at = NOWHERE;
 	plugin.max_depth = UINT32_MAX;
 	plugin.one_thread = info->system.max_vcpus <= 1;
+	line_read();
+	/* Version 1 is of QEMU before 9. If the command line cannot be read, it may have -icount.
+	 */
+	plugin.restarts = qemu_plugin_scoreboard_new != NULL || line_size == 0 || has_icount();
 	for (int i = 0; i < argc; i++) {
 		if (!take_option(&o, argv[i]))
 			return refuse(argv[i],

@@ -93,6 +93,13 @@ struct flow_insn {
 	uint64_t target; /* NOWHERE: none, or not known */
 };
 
+/* Facts about an instruction that may stop. */
+enum {
+	INSN_TRAP = 1,	 /* faults by itself, without an access to memory: a division */
+	INSN_NEVER = 2,	 /* never ends: it is not defined */
+	INSN_DEVICE = 4, /* may reach a device */
+};
+
 /* An access to memory through the stack pointer. */
 struct sp_access {
 	int64_t offset;	 /* from the stack pointer before it to the accessed address */
@@ -111,6 +118,7 @@ struct arch {
 	struct flow_insn (*flow)(uint64_t pc, const uint8_t *bytes, size_t size);
 	bool (*switches_stack)(const uint8_t *bytes, size_t size); /* loads the stack pointer */
 	bool (*may_stop)(const uint8_t *bytes, size_t size);	   /* fault, or reach a device */
+	unsigned (*traits)(const uint8_t *bytes, size_t size);	   /* INSN_* */
 	bool (*is_output)(const uint8_t *bytes, size_t size); /* to a port; NULL: there are none */
 	bool (*is_behind_call)(const uint8_t *end);	      /* a call may end there */
 	bool (*sp_access)(const uint8_t *bytes, size_t size, struct sp_access *ret);
@@ -161,8 +169,8 @@ struct entry {
 	struct node *node; /* the caller's */
 	struct block *prev, *handler; /* of an interrupt; prev: the block that ran last */
 	bool is_interrupt, cut, pushed;
-	bool passed; /* of an interrupt: quiet blocks ran behind prev */
-	bool shown;  /* the caller's frame is in the trace */
+	bool passed;	       /* of an interrupt: quiet blocks ran behind prev */
+	bool shown;	       /* the caller's frame is in the trace */
 };
 
 struct stack {
@@ -228,17 +236,20 @@ struct block {
 	struct uni_exact_cut *cut[CUTS];
 	uint64_t stops; /* instructions that may stop, by bit; the last bit is of all from there on
 			 */
+	uint64_t traps, devices; /* of these: INSN_TRAP, INSN_DEVICE */
+	uint64_t outputs;	 /* of these: QEMU may end there */
 	uint32_t index;
 	int32_t saved; /* of .saves: from the address it is stored at to the caller's stack pointer
 			*/
 	uint8_t nr_cuts;
-	bool ours;     /* code of the image */
-	bool is_step;  /* a branch of the same function leads here */
-	bool is_quiet; /* counted without a callback */
-	bool may_stop; /* an instruction before the last may */
-	bool is_split; /* the last one may lie in two pages */
-	bool saves;    /* stores the return address */
-	bool is_entry; /* interrupts may come here: the begin of a function, or a vector */
+	bool ours;	/* code of the image */
+	bool is_step;	/* a branch of the same function leads here */
+	bool is_quiet;	/* counted without a callback */
+	bool may_stop;	/* an instruction before the last may */
+	bool is_split;	/* the last one may lie in two pages */
+	uint8_t traits; /* INSN_*, of the last one */
+	bool saves;	/* stores the return address */
+	bool is_entry;	/* interrupts may come here: the begin of a function, or a vector */
 } __attribute__((aligned(64)));
 
 /* A vCPU's records of calls; they are its own thread's. */
@@ -288,6 +299,7 @@ struct plugin {
 	uint64_t *stat; /* in the shared file */
 	enum uni_exact_mode mode;
 	bool one_thread;
+	bool restarts;	    /* QEMU stops at an access to a device, and goes on behind it */
 	uint64_t quiet;	    /* instructions of quiet blocks, which .clock does not have yet */
 	uint64_t clock;	    /* instructions: the time of the trace */
 	uint64_t *entry;    /* by known function: its record; 0: it takes several words */
@@ -384,6 +396,9 @@ static inline bool is_step(const struct block *p, const struct block *b)
 int blocks_init(void);
 void block_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
 bool block_may_stop_at(const struct block *b, uint32_t insn);
+bool block_may_trap_at(const struct block *b, uint32_t insn);
+bool block_may_end_at(const struct block *b, uint32_t insn); /* QEMU */
+bool block_may_reach_device(const struct block *b, uint32_t insn);
 struct block *block_starting_at(uint64_t pc); /* the last one of .twin; NULL: none */
 void block_add_steps(const struct block *b);
 bool is_branched_to(uint64_t pc); /* by a block of the same function of which steps were added */

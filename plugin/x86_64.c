@@ -175,6 +175,21 @@ static bool x86_64_may_stop(const uint8_t *bytes, size_t size)
 		       op == 0xc0 || op == 0xc1 || (op & 0xfc) == 0xd0);
 }
 
+static unsigned x86_64_traits(const uint8_t *bytes, size_t size)
+{
+	struct parts p = take_apart(bytes, size);
+	unsigned reg = p.len >= 2 ? p.op[1] >> 3 & 7 : 0;
+	bool is_register = p.len >= 2 && p.op[1] >> 6 == 3;
+	uint8_t op = p.op[0];
+
+	if (op == 0x0f && p.len >= 2 && (p.op[1] == 0x0b || p.op[1] == 0xb9 || p.op[1] == 0xff))
+		return INSN_NEVER;
+	if (op == 0xf6 || op == 0xf7)
+		return (reg > 5 ? INSN_TRAP : 0) | (is_register ? 0 : INSN_DEVICE);
+	/* Pushes and pops: a stack is no device. */
+	return (op & 0xf0) == 0x50 || (op & 0xfe) == 0xc2 || op == 0xe8 ? 0 : INSN_DEVICE;
+}
+
 static bool x86_64_is_output(const uint8_t *bytes, size_t size)
 {
 	struct parts p = take_apart(bytes, size);
@@ -201,6 +216,7 @@ const struct arch arch_x86_64 = {
 	.flow = x86_64_flow,
 	.switches_stack = x86_64_switches_stack,
 	.may_stop = x86_64_may_stop,
+	.traits = x86_64_traits,
 	.is_output = x86_64_is_output,
 	.is_behind_call = x86_64_is_behind_call,
 	.sp_access = x86_64_sp_access,

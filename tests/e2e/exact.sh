@@ -459,7 +459,17 @@ moves() {
 		grep -q 'reached down_b: ' "$T/out" && grep -q '/program-gcc-fp.elf: none of its code was executed$' "$T/out" || { cat "$T/out"; return 1; }
 }
 
-# The counts until then are there: the file is a mapping.
+# Handlers that go elsewhere: all that ran before the fault counts, and nothing behind it.
+faults() { # MODE...
+	for mode; do
+		for way in '' --repeatable; do
+			# shellcheck disable=SC2086 # a word, or none
+			counted f "$BUILD/lab/faults-gcc-nofp.elf" rounds=10 "--exact=$mode" $way && "$U" export -f counts "$T/f.uniscope" >"$T/counts" || return 1
+			judge faults "$T/counts" 10 || return 1
+		done
+	done
+}
+
 # Each second interrupt comes directly behind the one before, which has switched threads.
 preempted() {
 	for way in '' --repeatable; do
@@ -470,6 +480,7 @@ preempted() {
 	done
 }
 
+# The counts until then are there: the file is a mapping.
 killed() {
 	"$U" run --exact -q -d 100 --append loop=1 -o "$T/dead.uniscope" "$BUILD/lab/shares-gcc-nofp.elf" \
 		>"$T/out" 2>&1 &
@@ -603,6 +614,7 @@ check '--inputs without a disk' refuses '--inputs needs --repeatable and --disk'
 check 'a guest that moves itself' moves
 check 'QEMU is killed' killed
 check 'threads that an interrupt switches' preempted
+check 'counts alone of faults that nothing goes back to' faults counts
 check '--repeatable without --exact' refuses 'need --exact' --repeatable \
 	"$BUILD/lab/exact-gcc-nofp.elf"
 check '--exact with KVM' refuses 'needs TCG' --exact --accel kvm "$BUILD/lab/exact-gcc-nofp.elf"

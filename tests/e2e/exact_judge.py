@@ -19,6 +19,7 @@ exact_judge.py steps COUNTS LOG            each of their instructions as often a
 exact_judge.py parts MIDDLE BEFORE REPORT  between fib and ack, and before main
 exact_judge.py lines INFO GCOV             lines of lcov's format against gcov's text
 exact_judge.py preempted COUNTS FOLDED     lab/apps/preempt.c
+exact_judge.py faults COUNTS ROUNDS         lab/apps/faults.c
 exact_judge.py blocks REPORT SAMPLES       samples of lab/apps/blocks.c, against its instructions
 exact_judge.py jumps REPORT SAMPLES        the same with jumps=1
 exact_judge.py quarters SAMPLES            the same without a count: four parts have the same instructions
@@ -331,6 +332,26 @@ def parts(middle, before, report):
     return bad + sum(same(name + ' before', b[name]['calls'], 1) for name in ('lab_entry', 'kmain', 'run_app'))
 
 
+# lab/apps/faults.c: executions of each instruction a round, of which each second one has a division that faults.
+FAULTS = {
+    'faults_left': (1, 1, 1, .5, .5), 'faults_fixed': (1, 1, 1, .5, .5, 1, 1), 'faults_skipped': (1, 1, 1, .5, 1, 1), 'faults_undefined': (1, 0, 1),
+    'faults_leaf': (1,), 'faults_page': (2,) * 22,
+}
+
+
+def faults(counts, rounds):
+    with open(counts) as f:
+        data = json.load(f)
+    bad, rounds = same('cut anywhere', data['blocks_cut_anywhere'], 0), int(rounds)
+    at = {f['name']: (int(f['address'], 16), f['size'], f['calls'], f['instructions']) for f in data['functions']}
+    for name, each in FAULTS.items():
+        start, size, calls, insns = at[name]
+        got = [n for a, n in data['executions'] if start <= int(a, 16) < start + size]
+        wanted = [int(n * rounds) for n in each]
+        bad += same(name, got, wanted) + same(name, insns, sum(wanted)) + same(name, calls, wanted[0])
+    return bad
+
+
 def preempted(counts, folded):
     """lab/apps/preempt.c: three threads of 10 rounds have frames of their own."""
     with open(counts) as f:
@@ -520,4 +541,4 @@ def lines(info, gcov):
 
 if __name__ == '__main__':
     sys.exit(1 if {'known': known, 'callgrind': callgrind, 'annotated': annotated, 'calls': calls, 'lines': lines,
-                'modes': modes, 'nameless': nameless, 'whole': whole, 'begins': begins, 'moved': moved, 'blocks': blocks, 'jumps': jumps, 'quarters': quarters, 'basic': basic, 'parts': parts, 'preempted': preempted, 'trace': trace, 'calls-of': calls_of, 'part': part, 'diff': diff, 'several': several, 'grown': grown, 'range': range_of, 'steps': steps}[sys.argv[1]](*sys.argv[2:]) else 0)
+                'modes': modes, 'nameless': nameless, 'whole': whole, 'begins': begins, 'moved': moved, 'blocks': blocks, 'jumps': jumps, 'quarters': quarters, 'basic': basic, 'parts': parts, 'preempted': preempted, 'faults': faults, 'trace': trace, 'calls-of': calls_of, 'part': part, 'diff': diff, 'several': several, 'grown': grown, 'range': range_of, 'steps': steps}[sys.argv[1]](*sys.argv[2:]) else 0)

@@ -82,6 +82,31 @@ static const struct {
 	{ "ud2", "\x0f\x0b", 2, true },
 };
 
+static void traits(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t size;
+		unsigned traits;
+	} c[] = {
+		{ "\xf7\xf1", 2, INSN_TRAP },		    /* div %ecx */
+		{ "\x48\xf7\xfe", 3, INSN_TRAP },	    /* idiv %rsi */
+		{ "\xf7\x31", 2, INSN_TRAP | INSN_DEVICE }, /* divl (%rcx) */
+		{ "\xf7\x21", 2, INSN_DEVICE },		    /* mull (%rcx) */
+		{ "\x0f\x0b", 2, INSN_NEVER },		    /* ud2 */
+		{ "\x0f\xff\xc0", 3, INSN_NEVER },	    /* ud0 %eax, %eax */
+		{ "\x8b\x00", 2, INSN_DEVICE },		    /* mov (%rax), %eax */
+		{ "\x55", 1, 0 },			    /* push %rbp */
+		{ "\xc3", 1, 0 },			    /* ret */
+		{ "\xe8\x10\x00\x00\x00", 5, 0 },	    /* call */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(c) / sizeof(c[0]); i++)
+		assert_int_equal(
+			arch_x86_64.traits((const uint8_t *)c[i].bytes, c[i].size), c[i].traits);
+}
+
 static void writes_to_ports(void **state)
 {
 	static const struct {
@@ -184,6 +209,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(flow),
 		cmocka_unit_test(may_stop),
+		cmocka_unit_test(traits),
 		cmocka_unit_test(writes_to_ports),
 		cmocka_unit_test(behind_call),
 		cmocka_unit_test(stacks),
