@@ -319,6 +319,11 @@ bool block_may_trap_at(const struct block *b, uint32_t insn)
 	return insn < 63 && (b->traps >> insn & 1) != 0;
 }
 
+bool block_is_point(const struct block *b, uint32_t insn)
+{
+	return insn != 0 && (block_may_trap_at(b, insn) || block_may_trap_at(b, insn - 1));
+}
+
 bool block_may_end_at(const struct block *b, uint32_t insn)
 {
 	return insn < 63 && (b->outputs >> insn & 1) != 0;
@@ -442,6 +447,16 @@ static void watch_ports(const struct qemu_plugin_tb *tb)
 	}
 }
 
+/* A fault is before, in, or behind such an instruction. */
+static void watch_traps(const struct qemu_plugin_tb *tb, const struct block *b)
+{
+	for (uint32_t i = 1; b->traps != 0 && i + 1 < b->nr_insns; i++) {
+		if (block_is_point(b, i))
+			qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_tb_get_insn(tb, i),
+				trap_passed, QEMU_CB_NO_REGS, (void *)(uintptr_t)i);
+	}
+}
+
 static void block_watch(struct qemu_plugin_tb *tb, struct block *b)
 {
 	struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, b->nr_insns - 1);
@@ -450,6 +465,7 @@ static void block_watch(struct qemu_plugin_tb *tb, struct block *b)
 	watch_end(last);
 	if (b->stops != 0)
 		watch_ports(tb);
+	watch_traps(tb, b);
 	if (b->saves)
 		watch_save(tb, b);
 	if (b->flow == FLOW_CALL && !plugin.arch->links)

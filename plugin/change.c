@@ -23,7 +23,8 @@ void frames_drop(struct vcpu *v, uint32_t nr)
 		const struct entry *e = --st->top;
 
 		plugin.stat[UNI_EXACT_DROPPED] += !e->is_interrupt;
-		plugin.stat[UNI_EXACT_UNKNOWN_CUTS] += e->is_interrupt && e->cut;
+		if (e->is_interrupt && e->cut)
+			cut_end(e, UINT32_MAX);
 		frame_close(v, st, e->shown);
 		v->node = e->node;
 	}

@@ -35,19 +35,6 @@ void block_ended(unsigned vcpu, void *udata)
 	plugin.vcpu[vcpu].own_ended++;
 }
 
-/* The last write to a port: its block, and the instruction behind it. A larger struct vcpu would
- * cost a multiplication each time that a call pushes. */
-static struct {
-	const struct block *block;
-	uint32_t insn;
-} written[VCPU_MAX];
-
-void port_written(unsigned vcpu, void *udata)
-{
-	written[vcpu].block = plugin.vcpu[vcpu].prev;
-	written[vcpu].insn = (uint32_t)(uintptr_t)udata + 1;
-}
-
 void call_pushed(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata)
 {
 	struct vcpu *v = &plugin.vcpu[vcpu];
@@ -67,43 +54,6 @@ void stack_read(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void 
 	(void)info;
 	if (v->new_sp == 0)
 		v->new_sp = vaddr - (uint64_t)(intptr_t)udata;
-}
-
-uint32_t block_insn_at(const struct block *b, uint64_t pc)
-{
-	uint64_t at = b->pc;
-
-	for (uint32_t i = 0; i < b->nr_insns; i++) {
-		if (at == pc)
-			return i;
-		at += b->lengths[i];
-	}
-	return UINT32_MAX;
-}
-
-/* These executions of b ended before that instruction: takes back what was counted for the rest. */
-void cut_count(struct vcpu *v, struct block *b, uint32_t insn)
-{
-	struct uni_exact_cut *cut;
-	uint64_t index;
-
-	v->node->out->insns -= b->nr_insns - insn;
-	plugin.clock -= b->nr_insns - insn;
-	for (uint32_t i = 0; i < b->nr_cuts; i++) {
-		if (b->cut[i]->insn == insn) {
-			b->cut[i]->number++;
-			return;
-		}
-	}
-	if (b->nr_cuts == CUTS ||
-		(cut = area_add(&plugin.area, UNI_EXACT_PART_CUTS, 1, &index)) == NULL) {
-		plugin.stat[UNI_EXACT_UNKNOWN_CUTS]++;
-		return;
-	}
-	cut->block = b->index;
-	cut->insn = insn;
-	cut->number = 1;
-	b->cut[b->nr_cuts++] = cut;
 }
 
 static uint32_t callee_of(const struct block *b)
@@ -334,10 +284,13 @@ void go_on(struct vcpu *v, struct block *p, struct block *b, bool resumed)
 	}
 	if (expected)
 		return;
-	if (resumed)
+	if (resumed) {
 		frame_jump(v, b);
-	else
-		interrupt(v, p, b, false);
+		return;
+	}
+	if ((p->traits & INSN_NEVER) != 0)
+		cut_count(v->node, p, p->nr_insns - 1);
+	interrupt(v, p, b, false);
 }
 
 /* Counting begins with a function that p has called: it returns there. */
@@ -388,6 +341,7 @@ static void begin(struct vcpu *v, const struct block *p, const struct block *b)
 static void follow(struct vcpu *v, struct block *p, struct block *b)
 {
 	uint32_t insn;
+	bool done;
 
 	if (!v->live) {
 		v->cut = false;
@@ -410,11 +364,14 @@ static void follow(struct vcpu *v, struct block *p, struct block *b)
 	plugin.stat[UNI_EXACT_CUT]++;
 	insn = v->passed ? block_insn_quiet(p) : block_insn_at(p, b->pc);
 	if (insn == UINT32_MAX) {
+		done = cut_now(v, p);
 		interrupt(v, p, b, true);
+		if (done)
+			v->stack->top[-1].from = CUT_DONE;
 		return;
 	}
 	/* QEMU itself has stopped there: an access to a device with -icount, code that changed. */
-	cut_count(v, p, insn);
+	cut_count(v->node, p, insn);
 	frame_move(v, b);
 }
 
@@ -451,27 +408,6 @@ void block_slow(struct vcpu *v, struct block *p, struct block *b, uint64_t ended
 	plugin.clock += b->nr_insns;
 }
 
-/* QEMU ends within a block: by a write to a port, or the one instruction that may do so. */
-static void block_left(struct vcpu *v)
-{
-	struct block *p = v->prev;
-	uint32_t at = UINT32_MAX;
-
-	if (!v->live || !plugin.one_thread || *v->ended == (v->go != ODD ? v->go : v->begun))
-		return;
-	plugin.stat[UNI_EXACT_CUT]++;
-	if (written[0].block == p)
-		at = written[0].insn;
-	for (uint32_t i = 1; i < p->nr_insns && written[0].block != p; i++) {
-		if (block_may_stop_at(p, i - 1))
-			at = at == UINT32_MAX ? i : p->nr_insns;
-	}
-	if (at < p->nr_insns)
-		cut_count(v, p, at);
-	else
-		plugin.stat[UNI_EXACT_UNKNOWN_CUTS]++;
-}
-
 /* And the blocks that a fault has left, and to which nothing has returned. */
 static uint64_t frames_open(void)
 {
@@ -482,7 +418,8 @@ static uint64_t frames_open(void)
 			const struct entry *e = &plugin.stacks.v[i]->entry[j];
 
 			open += !e->is_interrupt;
-			plugin.stat[UNI_EXACT_UNKNOWN_CUTS] += e->is_interrupt && e->cut;
+			if (e->is_interrupt && e->cut)
+				cut_end(e, UINT32_MAX);
 		}
 	}
 	return open;

@@ -15,6 +15,7 @@ void interrupt_push(struct vcpu *v, struct block *p, struct block *b, bool cut)
 			.pushed = v->pushed,
 			.passed = v->passed,
 			.shown = v->stack->shown,
+			.from = cut_from((unsigned)(v - plugin.vcpu), p),
 			.sp = v->push_sp,
 			.prev = p,
 			.handler = b };
@@ -77,14 +78,16 @@ static void resume(struct vcpu *v, struct block *b, uint32_t i)
 
 	if (e.cut)
 		insn = block_insn_at(e.prev, b->pc);
-	else if (!e.passed && b->pc == e.prev->last && b->pc != e.prev->target)
-		insn = e.prev->nr_insns - 1;
+	if (e.cut)
+		cut_end(&e, insn);
 	if (insn != UINT32_MAX) {
-		cut_count(v, e.prev, insn);
 		frame_move(v, b);
 	} else if (e.cut) {
-		plugin.stat[UNI_EXACT_UNKNOWN_CUTS]++;
 		frame_jump(v, b);
+	} else if (!e.passed && b->pc == e.prev->last && b->pc != e.prev->target) {
+		if ((e.prev->traits & INSN_NEVER) == 0)
+			cut_count(v->node, e.prev, e.prev->nr_insns - 1);
+		frame_move(v, b);
 	} else {
 		go_on(v, e.prev, b, true);
 	}
@@ -101,7 +104,8 @@ bool go_back_unseen(struct vcpu *v, struct block *b)
 		if (!v->stack->entry[i].is_interrupt)
 			continue;
 		e = interrupt_pop(v, i);
-		plugin.stat[UNI_EXACT_UNKNOWN_CUTS] += e.cut;
+		if (e.cut)
+			cut_end(&e, block_insn_quiet(e.prev));
 		quiet_flush(v);
 		v->passed = true;
 		go_on(v, e.prev, b, false);
@@ -124,6 +128,7 @@ bool interrupt_again(struct vcpu *v, struct block *b)
 			return false;
 		e = interrupt_pop(v, i);
 		interrupt(v, e.prev, b, e.cut);
+		v->stack->top[-1].from = e.from;
 		return true;
 	}
 	return false;

@@ -19,6 +19,8 @@
 #define CUTS	   8			/* places at which a block was cut short */
 #define STACK_STEP (UINT64_C(64) << 10) /* a frame that is larger may be on another stack */
 
+#define CUT_DONE UINT8_MAX /* as .from of an entry: it has been counted */
+
 #define NO_FUNCTION UINT32_MAX
 #define NO_STEP	    (UINT32_MAX - 1) /* as a function: is none, and not the same as NO_FUNCTION */
 #define CHILDREN    4		     /* of a node, that are found without the tree's hash */
@@ -171,6 +173,7 @@ struct entry {
 	bool is_interrupt, cut, pushed;
 	bool passed;	       /* of an interrupt: quiet blocks ran behind prev */
 	bool shown;	       /* the caller's frame is in the trace */
+	uint8_t from;	       /* of an interrupt that cut prev: it was not before that one */
 };
 
 struct stack {
@@ -397,6 +400,7 @@ int blocks_init(void);
 void block_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
 bool block_may_stop_at(const struct block *b, uint32_t insn);
 bool block_may_trap_at(const struct block *b, uint32_t insn);
+bool block_is_point(const struct block *b, uint32_t insn);   /* behind or at such an instruction */
 bool block_may_end_at(const struct block *b, uint32_t insn); /* QEMU */
 bool block_may_reach_device(const struct block *b, uint32_t insn);
 struct block *block_starting_at(uint64_t pc); /* the last one of .twin; NULL: none */
@@ -422,6 +426,8 @@ void block_ended(unsigned vcpu, void *udata);  /* its last instruction begins */
 void call_follow(struct vcpu *v, uint64_t sp); /* that of v->caller; sp 0: not known */
 void frame_saw(struct vcpu *v, uint64_t sp);   /* the newest frame's */
 void port_written(unsigned vcpu, void *udata); /* by instruction udata of the present block */
+void trap_passed(unsigned vcpu, void *udata);  /* all before instruction udata of it are done */
+uint8_t cut_from(unsigned vcpu, const struct block *b); /* instructions before have not cut it */
 void call_pushed(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata);
 void stack_read(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata);
 void follow_end(void);
@@ -445,8 +451,12 @@ void frame_jump(struct vcpu *v, const struct block *b);
 void frame_jump_out(struct vcpu *v, const struct block *b);
 void frames_drop(struct vcpu *v, uint32_t nr);
 
-/* These executions of b ended before instruction `insn`. */
-void cut_count(struct vcpu *v, struct block *b, uint32_t insn);
+/* That execution of b, in that context, ended before instruction `insn`. */
+void cut_count(struct node *node, struct block *b, uint32_t insn);
+/* The block that e interrupted, and cut short, goes on at instruction `insn`, or elsewhere. */
+void cut_end(const struct entry *e, uint32_t insn);
+bool cut_now(struct vcpu *v, struct block *p); /* if it does not matter where p goes on */
+void block_left(struct vcpu *v);	       /* by QEMU's end */
 /* Index of the instruction at pc in the block, UINT32_MAX if there is none. */
 uint32_t block_insn_at(const struct block *b, uint64_t pc);
 
