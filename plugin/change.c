@@ -161,12 +161,29 @@ static bool is_handlers(const struct stack *st, uint64_t sp)
 	return false;
 }
 
+/* Is it the first call of a handler, on a stack that nobody knows? The interrupted code had loaded
+ * the stack pointer, and pushes once it goes on. */
+static bool is_handlers_own(const struct stack *st, uint64_t sp)
+{
+	const struct entry *e = st->top - 1;
+	const struct stack *known;
+
+	if (stack_nr(st) == 0 || !e->is_interrupt || !(e->switched || e->unsure))
+		return false;
+	known = stacks_find(&plugin.stacks, sp, NEAR);
+	return known == NULL || known == st;
+}
+
 /* Before a call of p's that pushes there: which stack is it, and which frames are left on it? */
 void stack_settle(struct vcpu *v, const struct block *p, uint64_t sp)
 {
 	bool ask = v->switched || v->unsure, moved = v->unsure;
 	struct stack *to;
 
+	if (!v->switched && is_handlers_own(v->stack, sp)) {
+		v->unsure = v->odd = false;
+		return;
+	}
 	if (!ask && is_handlers(v->stack, sp)) {
 		frames_leave(v, sp);
 		return;

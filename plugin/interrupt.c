@@ -15,11 +15,15 @@ void interrupt_push(struct vcpu *v, struct block *p, struct block *b, bool cut)
 			.pushed = v->pushed,
 			.passed = v->passed,
 			.shown = v->stack->shown,
+			.switched = v->switched,
+			.unsure = v->unsure,
 			.from = cut_from((unsigned)(v - plugin.vcpu), p),
-			.sp = v->push_sp,
+			.sp = v->pushed ? v->push_sp : v->new_sp,
 			.prev = p,
 			.handler = b };
-	v->pushed = false;
+	/* The handler may have a stack of its own: its first call shows that. */
+	v->unsure = v->odd = v->switched || v->unsure;
+	v->switched = v->pushed = false;
 	frame_enter(v, b);
 }
 
@@ -62,6 +66,10 @@ static struct entry interrupt_pop(struct vcpu *v, uint32_t i)
 	v->pushed = e.pushed;
 	v->passed = e.passed;
 	v->push_sp = e.sp;
+	v->new_sp = e.pushed ? 0 : e.sp;
+	v->switched = e.switched;
+	v->unsure = e.unsure;
+	v->odd = e.switched || e.unsure;
 	plugin.stat[UNI_EXACT_RESUMED]++;
 	if (!e.handler->is_handler && e.prev->flow != FLOW_SYSCALL) {
 		block_became_handler(e.handler);

@@ -173,6 +173,7 @@ struct entry {
 	bool is_interrupt, cut, pushed;
 	bool passed;	       /* of an interrupt: quiet blocks ran behind prev */
 	bool shown;	       /* the caller's frame is in the trace */
+	bool switched, unsure; /* of an interrupt: as the vCPU was, with .sp for .new_sp */
 	uint8_t from;	       /* of an interrupt that cut prev: it was not before that one */
 };
 

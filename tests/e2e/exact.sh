@@ -615,7 +615,7 @@ check 'a guest that moves itself' moves
 check 'QEMU is killed' killed
 check 'threads that an interrupt switches' preempted
 check 'counts alone of faults that nothing goes back to' faults counts
-check 'the same in the tree' faults tree calls
+check 'the same in the tree, and of calls that fault' faults tree calls
 check '--repeatable without --exact' refuses 'need --exact' --repeatable \
 	"$BUILD/lab/exact-gcc-nofp.elf"
 check '--exact with KVM' refuses 'needs TCG' --exact --accel kvm "$BUILD/lab/exact-gcc-nofp.elf"
