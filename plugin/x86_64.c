@@ -80,6 +80,9 @@ static struct flow_insn x86_64_flow(uint64_t pc, const uint8_t *bytes, size_t si
 	case 0xff:
 		return flow_ff(&p);
 	case 0xe8:
+		/* Code finds its own place that way, and pops the address. */
+		if (p.len >= 5 && relative(end, after, 4) == end)
+			return (struct flow_insn){ FLOW_ON, true, end };
 		if (p.len >= 5)
 			return (struct flow_insn){ FLOW_CALL, true, relative(end, after, 4) };
 		return (struct flow_insn){ FLOW_CALL, true, NOWHERE };

@@ -335,7 +335,7 @@ def parts(middle, before, report):
 # lab/apps/faults.c: executions of each instruction a round, of which each second one has a division that faults.
 FAULTS = {
     'faults_left': (1, 1, 1, .5, .5), 'faults_fixed': (1, 1, 1, .5, .5, 1, 1), 'faults_skipped': (1, 1, 1, .5, 1, 1), 'faults_undefined': (1, 0, 1),
-    'faults_on_stack': (1,) * 7, 'faults_leaf': (1,), 'faults_page': (2,) * 22,
+    'faults_on_stack': (1,) * 7, 'faults_leaf': (1,), 'faults_place': (1, 1, 1), 'faults_page': (2,) * 22,
 }
 
 

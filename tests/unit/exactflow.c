@@ -22,6 +22,7 @@ static const struct {
 	{ "nop", "\x90", 1, FLOW_ON, false, NOWHERE },
 	{ "call .+0x10", "\xe8\x0b\x00\x00\x00", 5, FLOW_CALL, true, PC + 0x10 },
 	{ "call .-0x10", "\xe8\xeb\xff\xff\xff", 5, FLOW_CALL, true, PC - 0x10 },
+	{ "call .+5", "\xe8\x00\x00\x00\x00", 5, FLOW_ON, true, PC + 5 },
 	{ "call *%rax", "\xff\xd0", 2, FLOW_CALL, true, NOWHERE },
 	{ "call *8(%r12)", "\x41\xff\x54\x24\x08", 5, FLOW_CALL, true, NOWHERE },
 	{ "notrack call *%r11", "\x3e\x41\xff\xd3", 4, FLOW_CALL, true, NOWHERE },
