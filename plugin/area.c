@@ -52,7 +52,7 @@ int area_open(struct area *a, const char *path, const char **why_ret)
 	}
 	(void)fcntl(a->fd, F_OFD_SETLK, &l); /* as long as QEMU lives */
 	if (posix_fallocate(a->fd, 0, PAGE) != 0 || ftruncate(a->fd, (off_t)size) != 0) {
-		*why_ret = "the disk is full";
+		*why_ret = "no room on the disk";
 		return -1;
 	}
 	base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, a->fd, 0);

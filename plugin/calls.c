@@ -110,7 +110,7 @@ static int map_file(const char *path, uint32_t nr_vcpus, const char **why_ret)
 		return -1;
 	}
 	if (posix_fallocate(file.fd, 0, HEAD_BYTES) != 0 || ftruncate(file.fd, (off_t)size) != 0) {
-		*why_ret = "the disk is full";
+		*why_ret = "no room on the disk";
 		return -1;
 	}
 	base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);

@@ -79,7 +79,7 @@ static int load_from(struct functions *f, struct area *a, int fd, const char **w
 	f->found = calloc(SLOTS, sizeof(*f->found));
 	f->found_start = calloc(UNI_EXACT_FOUND, sizeof(*f->found_start));
 	if (f->known == NULL || f->found == NULL || f->found_start == NULL) {
-		*why_ret = "there is no room for the functions";
+		*why_ret = "too many functions, or no room on the disk";
 		return -1;
 	}
 	if (!read_all(fd, f->known + 1, t.nr * sizeof(*f->known)) || !load_hidden(fd, &t) ||

@@ -182,7 +182,7 @@ static int prepare(const struct options *o, const qemu_info_t *info)
 			     ? counts_init()
 			     : tree_init(&plugin.tree, &plugin.area, plugin.functions.nr_known);
 	if (rc != 0)
-		return refuse(out, "out of memory, or the disk is full");
+		return refuse(out, "out of memory, or no room on the disk");
 	follow_init();
 	if (plugin.mode == UNI_EXACT_TRACE &&
 		calls_open(o->calls, plugin.arch->machine, (uint32_t)info->system.max_vcpus,

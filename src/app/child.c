@@ -267,3 +267,15 @@ bool uni_child_has_said(const char *console, const char *words)
 
 	return len > 0 && memmem(buf, (size_t)len, words, strlen(words)) != NULL;
 }
+
+bool uni_child_line(const char *console, const char *begin, char *ret, size_t cap)
+{
+	char buf[16384];
+	ssize_t len = read_console(console, buf, sizeof(buf));
+	const char *line = len > 0 ? memmem(buf, (size_t)len, begin, strlen(begin)) : NULL;
+
+	if (line == NULL)
+		return false;
+	(void)uni_text_clean(ret, cap, line, strcspn(line, "\r\n"));
+	return true;
+}

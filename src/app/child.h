@@ -49,6 +49,8 @@ void uni_child_end(pid_t *pid, const char *what); /* at once; idempotent */
 
 /* The last line of the console, which has the reason for an early end; "nothing" if there is none.
  */
+/* The first line of the newest ones that begins so. */
+bool uni_child_line(const char *console, const char *begin, char *ret, size_t cap);
 void uni_child_last_words(const char *console, char *ret, size_t cap);
 bool uni_child_has_said(const char *console, const char *words);
 

@@ -252,6 +252,19 @@ static int tell_refused(
 	return 0;
 }
 
+/* Our plugin did not begin, and has said why. */
+static int tell_plugin(const struct uni_qemu_args *args, struct uni_err *err)
+{
+	char words[256];
+
+	if (args->plugin == NULL ||
+		!uni_child_line(args->console, "uniscope's plugin: ", words, sizeof(words)))
+		return 0;
+	return uni_err_set(err, UNI_EIO, "%s%s", words,
+		strstr(words, "no room") != NULL ? ": free some, or name another folder by TMPDIR"
+						 : "");
+}
+
 static int ended_early(
 	const struct uni_qemu_args *args, const struct uni_qemu *q, int status, struct uni_err *err)
 {
@@ -263,6 +276,8 @@ static int ended_early(
 			"cannot run %s: install it (Debian: %s) or name it with --qemu",
 			program_of(args, q), q->kind->package);
 	rc = tell_refused(args, q, err);
+	if (rc == 0)
+		rc = tell_plugin(args, err);
 	if (rc != 0)
 		return rc;
 	uni_child_last_words(args->console, words, sizeof(words));

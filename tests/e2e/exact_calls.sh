@@ -131,7 +131,12 @@ no_room() {
 	TMPDIR=$T/disk timeout 60 "$U" run -q --exact=calls -d 50 --append 'rounds=1 seed=3 fib=12' -o "$T/lost.uniscope" \
 		"$BUILD/lab/exact-gcc-nofp.elf" >"$T/out" 2>&1
 	status=$?
+	# Nor is there room for anything.
+	dd if=/dev/zero of="$T/disk/rest" bs=1k count=6000 2>/dev/null
+	TMPDIR=$T/disk timeout 60 "$U" run -q --exact -d 50 -o "$T/full.uniscope" "$BUILD/lab/exact-gcc-nofp.elf" >"$T/none" 2>&1
+	none=$?
 	umount "$T/disk"
+	refused $none "$T/none" 1 "uniscope's plugin: .*no room on the disk: free some, or name another folder by TMPDIR" || return 1
 	refused $status "$T/out" 1 '[1-9][0-9]* calls and returns are lost.*name another folder by TMPDIR' &&
 		"$U" export -f counts "$T/lost.uniscope" 2>/dev/null | grep -q '"name": "exact_fib"'
 }
