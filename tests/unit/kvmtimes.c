@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The time of a vCPU by state, from made-up counts of the kernel side. Nothing is told that no
- * sample tells.
+ * The time of a vCPU by state, from made-up counts and records of the kernel side. Nothing is told
+ * that no sample tells.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -169,6 +169,137 @@ static void test_waits_are_not_idle(void **state)
 	put_delay = put_queued = put_arrival = 0;
 }
 
+#define PERIOD 1000u
+
+struct handed {
+	uint64_t weight[UNI_BPF_STATES];
+	unsigned nr;
+};
+
+static void take(void *ctx, const struct uni_stream_sample *s)
+{
+	struct handed *h = ctx;
+
+	h->weight[s->state] += s->weight;
+	h->nr++;
+}
+
+/* One record of the kernel's ring: a sample, or an interval off the CPU. */
+static void hand(struct made *m, uint8_t type, uint32_t state, uint64_t idle, uint64_t stolen)
+{
+	struct {
+		struct uni_bpf_rec rec;
+		struct uni_bpf_off off;
+	} r = { .rec = { .type = type, .state = (uint8_t)state, .chain = UNI_BPF_NONE },
+		.off = { .idle_ns = idle, .stolen_ns = stolen } };
+
+	assert_int_equal(uni_kvm_stream_record(&m->s, &r, sizeof(r)), 0);
+}
+
+static void test_a_sample_weighs_one(void **state)
+{
+	struct made *m = make_times(0, 0, 0);
+	struct handed h = { 0 };
+	const struct uni_stream_sink sink = { .sample = take, .ctx = &h };
+
+	(void)state;
+	m->s.sink = &sink;
+	m->s.period_ns = PERIOD;
+	for (unsigned i = 0; i < 5; i++)
+		hand(m, UNI_BPF_SAMPLE, i < 2 ? UNI_BPF_KVM : UNI_BPF_GUEST, 0, 0);
+	hand(m, UNI_BPF_INLINE, UNI_BPF_GUEST, 0, 0);
+	assert_int_equal(h.nr, 6);
+	assert_int_equal(h.weight[UNI_VCPU_KVM], 2);
+	assert_int_equal(h.weight[UNI_VCPU_RUNNING], 4);
+	assert_int_equal(m->s.delivered, 6);
+	free(m);
+}
+
+/* The kernel counts samples, or the time off the CPU: what is new of it is handed over. */
+static void test_counts_weigh_as_counted(void **state)
+{
+	uint64_t counts[UNI_BPF_STATES] = {
+		[UNI_BPF_GUEST] = 6, [UNI_BPF_HALTED] = 2 * PERIOD + 500
+	};
+	const uint64_t pc = 0x1000;
+	struct made *m = make_times(0, 0, 0);
+	struct handed h = { 0 };
+	const struct uni_stream_sink sink = { .sample = take, .ctx = &h };
+
+	(void)state;
+	m->guest.max_chains = 4;
+	m->s.sink = &sink;
+	m->s.period_ns = PERIOD;
+	m->s.counts = counts;
+	assert_int_equal(uni_kvm_stream_define(&m->s, 0, &pc, 1, UNI_STOP_ROOT), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		uni_kvm_stream_counts(&m->s);
+		assert_int_equal(h.weight[UNI_VCPU_RUNNING], 6);
+		assert_int_equal(h.weight[UNI_VCPU_HALTED], 2);
+	}
+	counts[UNI_BPF_GUEST] += 3;
+	counts[UNI_BPF_HALTED] += PERIOD - 500;
+	uni_kvm_stream_counts(&m->s);
+	assert_int_equal(h.weight[UNI_VCPU_RUNNING], 9);
+	assert_int_equal(h.weight[UNI_VCPU_HALTED], 3);
+	assert_int_equal(m->s.delivered, 9 + 3);
+	free(m->s.chains.v[0].pc);
+	uni_vec_free(&m->s.chains);
+	free(m);
+}
+
+/* However the time is cut, there are as many samples as periods in it. */
+static void test_time_is_counted_in_periods(void **state)
+{
+	struct made *m = make_times(0, 0, 0);
+	struct handed h = { 0 };
+	const struct uni_stream_sink sink = { .sample = take, .ctx = &h };
+
+	(void)state;
+	m->s.sink = &sink;
+	m->s.period_ns = PERIOD;
+	for (unsigned i = 0; i < 100; i++)
+		hand(m, UNI_BPF_OFF, UNI_BPF_HALTED, 270, 99);
+	assert_int_equal(h.weight[UNI_VCPU_HALTED], 27);
+	assert_int_equal(h.weight[UNI_VCPU_STOLEN], 9);
+	hand(m, UNI_BPF_OFF, UNI_BPF_HALTED, 999, 5 * PERIOD + 99);
+	assert_int_equal(h.weight[UNI_VCPU_HALTED], 27);
+	assert_int_equal(h.weight[UNI_VCPU_STOLEN], 14);
+	hand(m, UNI_BPF_OFF, UNI_BPF_HALTED, 1, 1);
+	assert_int_equal(h.weight[UNI_VCPU_HALTED], 28);
+	assert_int_equal(h.weight[UNI_VCPU_STOLEN], 15);
+	assert_int_equal(m->s.delivered, 28 + 15);
+	free(m);
+}
+
+/* Instead of what the kernel says of its programs. */
+void __wrap_uni_kvm_bpf_cost(const struct uni_kvm_bpf *b, uint64_t *ns_ret, uint64_t *runs_ret);
+void __wrap_uni_kvm_bpf_cost(const struct uni_kvm_bpf *b, uint64_t *ns_ret, uint64_t *runs_ret)
+{
+	(void)b;
+	*ns_ret = 5000;
+	*runs_ret = 50;
+}
+
+static void test_what_the_kernel_lost_is_told(void **state)
+{
+	struct made *m = make_times(0, 0, 0);
+	struct uni_stream_stats st;
+
+	(void)state;
+	m->guest.lost = 7;
+	m->guest.failed = 3;
+	m->guest.runs = 20;
+	m->s.delivered = 11;
+	uni_kvm_stream_stats(&m->s, &st);
+	assert_int_equal(st.lost, 7);
+	assert_int_equal(st.failed, 3);
+	assert_int_equal(st.samples, 11);
+	assert_int_equal(st.host_runs, 20);
+	assert_int_equal(st.host_ns, 2000);
+	free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -176,6 +307,10 @@ int main(void)
 		cmocka_unit_test(test_without_samples),
 		cmocka_unit_test(test_one_look_for_all),
 		cmocka_unit_test(test_waits_are_not_idle),
+		cmocka_unit_test(test_a_sample_weighs_one),
+		cmocka_unit_test(test_counts_weigh_as_counted),
+		cmocka_unit_test(test_time_is_counted_in_periods),
+		cmocka_unit_test(test_what_the_kernel_lost_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
