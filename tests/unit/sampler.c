@@ -64,6 +64,11 @@ static void each_sample_has_its_own_pause(void **state)
 	assert_true(b->nr >= 3 && b->nr % 3 == 0);
 	assert_in_range(b->pause_ns / b->nr, MS, MS + MS / 4);
 	assert_in_range(b->pause_max_ns, MS, MS + MS / 4);
+	/* The numbers of the whole run are those of its samples. */
+	assert_int_equal(b->stats.pause.nr, b->nr);
+	assert_int_equal(b->stats.pause.sum_ns, b->pause_ns);
+	assert_int_equal(b->stats.pause.max_ns, b->pause_max_ns);
+	assert_in_range(b->stats.pause.p50_ns, MS - MS / 8, MS + MS / 4);
 }
 
 /* Runs with that CPU time and counts the samples that are said to be of a vCPU that waited. */
