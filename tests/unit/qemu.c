@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A VMM that `run` starts. Its end comes to an end, whatever a tracer left behind: a child plays
- * QEMU. Its command can be pasted into a shell.
+ * A VMM that `run` starts. Its words are these and no others. Its end comes to an end, whatever a
+ * tracer left behind: a child plays QEMU. Its command can be pasted into a shell.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +12,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -142,9 +145,71 @@ static void an_end_that_is_told(void **state)
 	assert_int_equal(status, 3 << 8);
 }
 
-int main(void)
+#define DIR_PATTERN "/tmp/uniscope-run-XXXXXX"
+
+/* The folder of each run has its own name. */
+static void forget_names(char *text)
+{
+	for (char *p = text; (p = strstr(p, "/tmp/uniscope-run-")) != NULL;) {
+		char *end = p + strlen(DIR_PATTERN);
+
+		memset(end - 6, 'X', 6);
+		p = end;
+	}
+}
+
+/* All that a QEMU is told: this program plays it, and says its words. */
+static void each_word_is_known(void **state)
+{
+	static const char *const rest =
+		"-m\n64\n-smp\n2\n-display\nnone\n-nodefaults\n-no-reboot\n"
+		"-no-shutdown\n-S\n-serial\nstdio\n-device\nisa-debug-exit,iobase=0xf4,iosize=4\n"
+		"-device\npvpanic\n-qmp\nunix:" DIR_PATTERN "/qmp.sock,server=on,wait=off\n"
+		"-gdb\nunix:" DIR_PATTERN "/gdb.sock,server=on,wait=off\n-kernel\n";
+	static const char *const accel[][2] = { { "tcg", "max" },
+		{ "kvm", "host,-arch-capabilities" } };
+	char dir[] = "/tmp/unit-qemu-XXXXXX", image[64], console[64];
+	char want[1024], said[2048];
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	(void)snprintf(image, sizeof(image), "%s/image", dir);
+	(void)snprintf(console, sizeof(console), "%s/console", dir);
+	assert_int_equal(symlink("/dev/null", image), 0); /* of no architecture */
+	for (size_t i = 0; i < uni_array_len(accel); i++) {
+		const struct uni_qemu_args args = { .image = image,
+			.accel = accel[i][0],
+			.append = "a b",
+			.console = console,
+			.program = "/proc/self/exe",
+			.mem_bytes = 64 << 20,
+			.vcpus = 2 };
+		struct uni_err err = { 0 };
+		struct uni_qemu q;
+		FILE *f;
+		size_t len;
+
+		assert_int_not_equal(uni_qemu_start(&args, &q, &err), 0);
+		f = fopen(console, "r");
+		assert_non_null(f);
+		len = fread(said, 1, sizeof(said) - 1, f);
+		said[len] = '\0';
+		(void)fclose(f);
+		forget_names(said);
+		(void)snprintf(want, sizeof(want),
+			"-M\nq35\n-accel\n%s\n-cpu\n%s\n%s%s\n-append\na b\n", accel[i][0],
+			accel[i][1], rest, image);
+		assert_string_equal(said, want);
+	}
+	(void)unlink(console);
+	(void)unlink(image);
+	(void)rmdir(dir);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_word_is_known),
 		cmocka_unit_test(plain),
 		cmocka_unit_test(a_thread_is_still_traced),
 		cmocka_unit_test(the_leader_stands),
@@ -153,5 +218,7 @@ int main(void)
 		cmocka_unit_test(an_end_that_is_told),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	for (int i = 1; i < argc; i++)
+		(void)puts(argv[i]);
+	return argc > 1 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
 }
