@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # count.sh UNISCOPE BUILD SRCROOT: calls counted by breakpoints against the books that the guest prints at its end, under TCG and KVM.
-# uniscope is killed at each system call of a hit, stopped, and its guest paused by somebody else: the guest does all its work. TAP.
+# A function's callers are told, those of most calls first. uniscope is killed at each system call of a hit, stopped, and its guest
+# paused by somebody else: the guest does all its work. TAP.
 set -u
 # shellcheck disable=SC2034 # for guest.sh
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"
 . "$SRC/tests/support/kill.sh"
-smp=$(image smp)
+smp=$(image smp) calls=$(image calls1)
 [ -n "$smp" ] || absent 'no lab image'
 
 # boot_counted ACCEL VCPUS ROUNDS INNER: waits for its work; its end is QEMU's.
@@ -96,10 +97,46 @@ is_stopped() { # SIGNAL
 	boot_counted tcg 2 20 2 && count cpu0_hot || return 1
 	kill "-$1" "$counter"
 	wait_for 20 sleeps || return 1
+	from=$(date +%s%N)
 	echo >&9
 	guest_does_all || return 1
+	gone=$(($(date +%s%N) - from))
 	kill -CONT "$counter"
 	counter_ends 0
+}
+
+# It says for how long it did not count.
+is_suspended() {
+	is_stopped TSTP || return 1
+	python3 - "$T/counts" "$gone" <<-'END'
+		import json, sys
+		doc, gone = json.load(open(sys.argv[1], encoding='utf-8')), int(sys.argv[2])
+		told = {k: doc[k] for k in ('gaps', 'gap_ns', 'ran_ns', 'stopped_ns')}
+		sys.exit('stopped for %d ns: %s' % (gone, told) if doc['gaps'] != 1 or doc['gap_ns'] < 0.99 * gone else 0)
+	END
+}
+
+# One function with three callers, which call it 10, 30 and 60 times. The lab's own output has others.
+has_callers() { # OPTION...
+	boot_waiting tcg 1 "$calls" rounds=1 || return 1
+	start_count "$U" count "$target" -e "$calls" -d 0 --max-pause off -n 0 "$@" lab_printf
+	echo >&9
+	guest_does_all && counter_ends 0 || return 1
+	python3 - "$T/counts" "$T/serial" "$*" <<-'END'
+		import json, re, sys
+		said = open(sys.argv[1], encoding='utf-8').read()
+		if sys.argv[3]:
+		    f = json.loads(said)['functions'][0]
+		    calls, callers = f['calls'], [(c['calls'], c['name']) for c in f['callers']]
+		else:
+		    calls = int(re.search(r'^lab_printf .*: (\d+) calls', said, re.M)[1])
+		    callers = [(int(n), name) for n, name in re.findall(r'^ *(\d+) +[0-9.]+ %  (\S+)\+0x', said, re.M)]
+		books = {w[1]: int(w[2]) for w in map(str.split, open(sys.argv[2], encoding='utf-8', errors='replace')) if w[:1] == ['truth']}
+		names = ['function_3', 'function_2', 'function_1']
+		numbers = [n for n, _ in callers]
+		right = [c for c in callers if c[1] in names] == [(books[name], name) for name in names]
+		sys.exit(0 if right and sum(numbers) == calls and numbers == sorted(numbers, reverse=True) else 'callers: %s' % said)
+	END
 }
 
 # Killed before this sendto: all that it does to the guest lies between two of these.
@@ -126,13 +163,15 @@ refuses() { # STATUS WORDS ARGUMENT...
 check 'tcg: four vCPUs, each call once, as the guest has it' \
 	is_counted tcg 4 20 2 20 cpu0_hot cpu0_warm cpu1_hot other_hot
 check 'its JSON has its schema' python3 "$SRC/tests/e2e/schema.py" --file count "$SRC" "$T/counts"
+check 'each of the callers of one function' has_callers --json
+check 'the same as text' has_callers
 if [ -z "$no_kvm" ]; then
 	# It is named by its process: its stub is found.
 	check 'kvm: two vCPUs, each call once' is_counted kvm 2 8 1 8 cpu0_hot cpu0_warm cpu1_hot
 fi
 check 'a guest that is paused by somebody else, and resumed' is_paused_by_another
 check 'uniscope is stopped by SIGSTOP: the guest goes on' is_stopped STOP
-check 'uniscope is stopped by Ctrl-Z: the guest goes on' is_stopped TSTP
+check 'uniscope is stopped by Ctrl-Z: the guest goes on, and it says for how long' is_suspended
 boot_counted tcg 1 3 5 && count_calls -c sendto "$U" count "$target" -e "$smp" -d 0.1 cpu0_hot >/dev/null
 last=$nr
 # From before the breakpoint to the second hit.
