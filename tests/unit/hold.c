@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "backend/kvm/hold.h"
+#include "base/hold.h"
+#include "backend/kvm/vcpu.h"
 
 /* Shared with the child. */
 struct shared {
