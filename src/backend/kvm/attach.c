@@ -366,8 +366,12 @@ static int open_kernel(struct uni_kvm *k, const struct uni_attach_opts *opts, st
 static int prepare_or_rest(struct uni_kvm *k, const struct uni_attach_opts *opts,
 	const struct uni_vmm_fds *fds, struct uni_err *err)
 {
-	int rc = prepare_kvm(k, fds, err);
+	int rc;
 
+	if (!uni_privilege_may_stop())
+		return uni_err_set(err, UNI_EPERM,
+			"the guest cannot be stopped: uniscope has given up its rights");
+	rc = prepare_kvm(k, fds, err);
 	if (rc != -UNI_EAGAIN || !opts->rest_ok || !uni_kvm_is_paused(k->pid))
 		return rc;
 	k->rests = true;

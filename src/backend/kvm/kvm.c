@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "backend/kvm/kvm.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,7 +127,7 @@ static void kvm_detach(struct uni_target *t)
 	(void)munmap(k, sizeof(*k));
 }
 
-/* Some VMMs tell their image at a socket only, which takes rights as well. */
+/* Some tell their image at a socket only, which takes rights as well. */
 static bool tells_by_socket(int pid)
 {
 	_cleanup_free_ struct uni_vmm_cmdline *c = calloc(1, sizeof(*c));
@@ -229,6 +228,17 @@ static int kvm_hand_hold(const struct uni_spec *spec, struct uni_target_shared *
 	return 0;
 }
 
+/* The next try finds it as it was. */
+static void give_back(struct uni_kvm *k, struct uni_target_shared *shared)
+{
+	if (k->kernel != NULL)
+		k->side->close(k->kernel);
+	k->kernel = NULL;
+	uni_gmem_destroy(k->gmem);
+	k->gmem = NULL;
+	uni_kvm_held_keep(shared, k);
+}
+
 static int kvm_attach(const struct uni_spec *spec, const struct uni_attach_opts *opts,
 	struct uni_target **ret, struct uni_err *err)
 {
@@ -255,10 +265,12 @@ static int kvm_attach(const struct uni_spec *spec, const struct uni_attach_opts 
 		return uni_err_nomem(err);
 	qmp = uni_spec_get(spec, "qmp");
 	rc = uni_kvm_attach_pid(k, opts, via, qmp != NULL ? qmp : opts->qmp, err);
-	if (rc != 0)
-		kvm_detach(&k->base);
-	else
+	if (rc == 0)
 		*ret = &k->base;
+	else if (k->observed)
+		give_back(k, opts->shared);
+	else
+		kvm_detach(&k->base);
 	return rc;
 }
 
