@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""attack_watchers.py UNISCOPE BUILD SRCROOT PLANTED: what is left to a process that watches a guest and reads its image, once
-it was taken over. PLANTED: a library that makes system calls in it. TAP."""
+"""attack_watchers.py UNISCOPE BUILD SRCROOT PLANTED: what a process that watches a guest can still do. PLANTED makes calls in it. TAP."""
 import contextlib
 import functools
 import json
@@ -17,8 +16,7 @@ import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
 import attack  # noqa: E402
-from attack import (ask, check, children, confined, finish, has_no_rights, is_held, name_of, parses_nothing, skip, state_of,  # noqa: E402
-                    status_of, ticks_of, tree, wait_for, whole_calls)
+from attack import ask, check, children, confined, finish, has_no_rights, is_held, name_of, parses_nothing, skip, state_of, status_of, ticks_of, tree, wait_for, whole_calls  # noqa: E402
 
 U, BUILD, SRC, PLANTED = map(os.path.abspath, sys.argv[1:5])
 ALL = bool(os.environ.get("UNISCOPE_ALL"))  # else each command and way once
@@ -506,8 +504,8 @@ def exact_rights(top):
 
 def exact_reads(top):
     for more in (["--exact"], ["--exact=calls", "--filter", "burn_*", "--begin-at", "kmain"]):
-        reads_bare(f"{top}/log", ["run", *more, "-d", "0", "-q", "-o", f"{top}/s", "--overwrite", "--append", "rounds=2", f"{BUILD}/lab/{IMAGE}.elf"],
-                   ("qemu-system-x86_64",))
+        words = ["run", *more, "-d", "0", "-q", "-o", f"{top}/s", "--overwrite", "--append", "rounds=2", f"{BUILD}/lab/{IMAGE}.elf"]
+        reads_bare(f"{top}/log", words, ("qemu-system-x86_64",))
 
 
 def run_reads(top, accel):
