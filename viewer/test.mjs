@@ -15,7 +15,7 @@ function same(got, want, what) {
     console.log(`${what}: ${JSON.stringify(got)}, not ${JSON.stringify(want)}`);
 }
 
-await build({ absWorkingDir: here, entryPoints: ['src/rows.ts', 'src/tree.ts', 'src/source.ts', 'src/lanes.ts', 'src/search.ts', 'src/raster.ts', 'src/data.ts'], outdir: out, bundle: true, format: 'esm', logLevel: 'error', outExtension: { '.js': '.mjs' } });
+await build({ absWorkingDir: here, entryPoints: ['src/rows.ts', 'src/tree.ts', 'src/source.ts', 'src/lanes.ts', 'src/promises.ts', 'src/search.ts', 'src/raster.ts', 'src/data.ts'], outdir: out, bundle: true, format: 'esm', logLevel: 'error', outExtension: { '.js': '.mjs' } });
 const { Index } = await import(join(out, 'rows.mjs'));
 const { Funcs, Tree, graph, callers, callees, merged, table } = await import(join(out, 'tree.mjs'));
 
@@ -180,5 +180,12 @@ for (const n of [3001, 20000]) {
     const pixels = new Uint32Array(picture.data.buffer), other = plain.findIndex((v, i) => v !== pixels[i]);
     same([other, picture.width, picture.height], [-1, W, H], `${n} rectangles: the first pixel that is another`);
 }
+// Threads of one name have their numbers behind it.
+const { Promises } = await import(join(out, 'promises.mjs'));
+const columns = { 'p.label': [1, 1, 2], 'p.flags': [5, 5, 1], 'p.type': [0, 0, 0] };
+const head = { begin: '0', duration: 9, kinds: [], strings: ['', 'worker', 'main'], types: ['thread'], findings: [] };
+const of = (name) => (columns[name] ?? (name.startsWith('p.') ? [0, 0, 0] : []));
+const threads = new Promises({ begin: 0n, data: { head: { promises: head }, u32: (n) => Uint32Array.from(of(n)), f64: (n) => Float64Array.from(of(n)), signed: (n) => Float64Array.from(of(n)), u64: () => ({ low: Uint32Array.of(4097, 0x1234, 7), high: Uint32Array.of(0, 0xffff8000, 0) }) } });
+same([0, 1, 2].map((i) => threads.name(i)), ['worker 4097', 'worker 0xffff800000001234', 'main'], 'names of threads');
 rmSync(out, { recursive: true });
 process.exit(failed === 0 ? 0 : 1);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/checked.h"
 #include "promise/query.h"
 #include "promise/record.h"
 
@@ -55,8 +56,6 @@ static void name_promise(struct uni_lock_notes *n, uint32_t i)
 
 static const char *name_of(struct uni_lock_notes *n, uint32_t i, char buf[NAME])
 {
-	if (i != UNI_PROMISE_NONE)
-		name_promise(n, i);
 	return uni_promise_name(uni_promise_builder_model(n->builder), i, buf, NAME);
 }
 
@@ -64,8 +63,17 @@ static void tell_event(struct uni_lock_notes *n, const struct uni_promise_event 
 	char *ret, size_t cap)
 {
 	char lock_buf[NAME], buf[NAME], owner_buf[NAME];
-	const char *lock = name_of(n, uni_promise_find(n->builder, p->other), lock_buf);
-	const char *who = name_of(n, uni_promise_find(n->builder, p->thread), buf);
+	const uint32_t all[] = { uni_promise_find(n->builder, p->other),
+		uni_promise_find(n->builder, p->thread), owner };
+	const char *lock, *who;
+
+	/* Two of one name are told apart, once both have it. */
+	for (size_t i = 0; i < uni_array_len(all); i++) {
+		if (all[i] != UNI_PROMISE_NONE)
+			name_promise(n, all[i]);
+	}
+	lock = name_of(n, all[0], lock_buf);
+	who = name_of(n, all[1], buf);
 
 	if (p->kind == UNI_PE_NOTIFY)
 		(void)snprintf(ret, cap, "%s is given back", lock);

@@ -397,7 +397,8 @@ int uni_promises_find(
 			return 0;
 	}
 	for (uint32_t i = (uint32_t)p->m->all.nr; i-- > 0;) {
-		if (strcmp(uni_promise_name(p->m, i, buf, sizeof(buf)), text) != 0)
+		if (strcmp(uni_promise_name(p->m, i, buf, sizeof(buf)), text) != 0 &&
+			strcmp(uni_strtab_get(p->m->text, p->m->all.v[i].label), text) != 0)
 			continue;
 		newest = nr++ == 0 ? i : newest;
 	}

@@ -72,7 +72,9 @@ static void put_promises(
 		uni_column_put(id, one->id);
 		uni_column_put(type, one->type + !uni_promise_has_kind(one));
 		uni_column_put(fate, one->fate);
-		uni_column_put(flags, (unsigned)one->created | (unsigned)one->should_resolve << 1);
+		uni_column_put(
+			flags, (unsigned)one->created | (unsigned)one->should_resolve << 1 |
+				       (unsigned)uni_promise_shares_label(m, (uint32_t)i) << 2);
 		uni_column_put(begin, since_begin(m, one->begin));
 		uni_column_put(life, end > one->begin ? end - one->begin : 0);
 		uni_column_put(run, one->run_ns);

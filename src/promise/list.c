@@ -63,6 +63,7 @@ static bool is_listed(
 		return false;
 	return opts->like == NULL ||
 	       uni_glob_match(opts->like, uni_promise_name(m, i, buf, sizeof(buf))) ||
+	       uni_glob_match(opts->like, uni_strtab_get(m->text, p->label)) ||
 	       uni_glob_match(opts->like, uni_promise_type_name(p->type));
 }
 

@@ -326,9 +326,7 @@ static int add_label(struct uni_promise_builder *b, const struct uni_promise_eve
 		return 0;
 	if (uni_promise_text(b, e, &l.text) != 0 || !uni_promise_push(&b->m.labels, l))
 		return -UNI_ENOMEM;
-	if (b->m.all.v[who].label == 0)
-		b->m.all.v[who].label = l.text;
-	return 0;
+	return b->m.all.v[who].label == 0 ? uni_promise_set_label(b, who, l.text) : 0;
 }
 
 static int add_count(struct uni_promise_builder *b, const struct uni_promise_event *e, uint32_t who)
@@ -357,12 +355,13 @@ static int waits_now(
 	const struct uni_promise *p = get_promise(b, who);
 	size_t nr = b->m.waits.nr;
 	struct uni_promise_wait *w;
+	uint32_t text;
 	int rc;
 
 	if (p == NULL || on == UNI_PROMISE_NONE || p->nr_open != 0 || p->fate != UNI_FATE_OPEN)
 		return 0;
 	if (b->m.all.v[on].label == 0 && e->text_len != 0 &&
-		uni_promise_text(b, e, &b->m.all.v[on].label) != 0)
+		(uni_promise_text(b, e, &text) != 0 || uni_promise_set_label(b, on, text) != 0))
 		return -UNI_ENOMEM;
 	rc = begin_wait(b, who, on);
 	if (rc != 0 || b->m.waits.nr == nr)

@@ -149,9 +149,16 @@ struct uni_promise_pause {
 	uint8_t why;  /* enum uni_promise_hiatus */
 };
 
+/* The first id that has a label. */
+struct uni_promise_named {
+	uint64_t id;
+	bool used, shared; /* shared: another id has it, too */
+};
+
 struct uni_promise_model {
 	struct uni_strtab *text;
 	UNI_VEC(struct uni_promise) all;
+	UNI_VEC(struct uni_promise_named) named;      /* by label */
 	UNI_VEC(struct uni_promise_run) runs;	      /* by their end */
 	UNI_VEC(struct uni_promise_wait) waits;	      /* by their beginning */
 	UNI_VEC(struct uni_promise_hold) holds;	      /* by their beginning, of each lock */
@@ -216,7 +223,9 @@ uint32_t uni_promise_find(const struct uni_promise_builder *b, uint64_t id);
 
 /* Its type is known, or it has run or waited: a thread does that. Others are only waited for. */
 bool uni_promise_has_kind(const struct uni_promise *p);
-/* Its label, else "TYPE ID"; borrowed or in buf. */
+/* A thread or a lock whose label another one has, too. */
+bool uni_promise_shares_label(const struct uni_promise_model *m, uint32_t promise);
+/* Its label, else "TYPE ID"; borrowed or in buf. If it shares its label: "LABEL ID", in buf. */
 const char *uni_promise_name(
 	const struct uni_promise_model *m, uint32_t promise, char *buf, size_t cap);
 

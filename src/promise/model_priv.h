@@ -31,6 +31,9 @@ int uni_promise_know(struct uni_promise_builder *b, uint64_t id, uint32_t *ret);
 int uni_promise_text(
 	struct uni_promise_builder *b, const struct uni_promise_event *e, uint32_t *ret);
 
+/* `label` is a string of the model. 0 or -UNI_ENOMEM. */
+int uni_promise_set_label(struct uni_promise_builder *b, uint32_t promise, uint32_t label);
+
 /* Ends all waits of `who` now: it runs again, or has ended. `on`: whose value came;
  * UNI_PROMISE_NONE: not known. Returns the wait that woke it, or UNI_PROMISE_NONE. */
 uint32_t uni_promise_stop_waits(

@@ -34,6 +34,7 @@ void uni_promise_builder_destroy(struct uni_promise_builder *b)
 		return;
 	uni_strtab_destroy(b->m.text);
 	uni_vec_free(&b->m.all);
+	uni_vec_free(&b->m.named);
 	uni_vec_free(&b->m.runs);
 	uni_vec_free(&b->m.waits);
 	uni_vec_free(&b->m.holds);
@@ -120,11 +121,38 @@ int uni_promise_know(struct uni_promise_builder *b, uint64_t id, uint32_t *ret)
 	return 0;
 }
 
-int uni_promise_builder_name(struct uni_promise_builder *b, uint64_t id, const char *name)
+int uni_promise_set_label(struct uni_promise_builder *b, uint32_t promise, uint32_t label)
+{
+	struct uni_promise *p = &b->m.all.v[promise];
+	struct uni_promise_named *n;
+
+	p->label = label;
+	while (b->m.named.nr <= label) {
+		if (!uni_vec_push(&b->m.named, ((struct uni_promise_named){ 0, false, false })))
+			return -UNI_ENOMEM;
+	}
+	n = &b->m.named.v[label];
+	if (!n->used)
+		*n = (struct uni_promise_named){ p->id, true, false };
+	n->shared = n->shared || n->id != p->id;
+	return 0;
+}
+
+/* A name that is not an event's. */
+static int name_promise(struct uni_promise_builder *b, uint32_t promise, const char *name)
 {
 	const struct uni_promise_event e = { .text = name, .text_len = (uint32_t)strlen(name) };
+	uint32_t label;
+
+	if (uni_promise_text(b, &e, &label) != 0)
+		return -UNI_ENOMEM;
+	return uni_promise_set_label(b, promise, label);
+}
+
+int uni_promise_builder_name(struct uni_promise_builder *b, uint64_t id, const char *name)
+{
 	uint32_t i = uni_promise_find(b, id);
-	struct uni_promise *p;
+	const struct uni_promise *p;
 
 	if (name[0] == '\0' || i == UNI_PROMISE_NONE)
 		return 0;
@@ -132,21 +160,19 @@ int uni_promise_builder_name(struct uni_promise_builder *b, uint64_t id, const c
 	if (p->label != 0 ||
 		(p->type != UNI_PROMISE_TYPE_UNKNOWN && p->type != UNI_PROMISE_TYPE_THREAD))
 		return 0;
-	return uni_promise_text(b, &e, &p->label);
+	return name_promise(b, i, name);
 }
 
 int uni_promise_builder_name_thing(struct uni_promise_builder *b, uint32_t promise,
 	void (*fn)(void *ctx, uint64_t id, char *ret, size_t cap), void *ctx)
 {
-	struct uni_promise *p = &b->m.all.v[promise];
+	const struct uni_promise *p = &b->m.all.v[promise];
 	char name[UNI_TEXT_MAX] = "";
-	struct uni_promise_event e = { .text = name };
 
 	if (p->label != 0 || (p->type != UNI_PROMISE_TYPE_LOCK && uni_promise_has_kind(p)))
 		return 0;
 	fn(ctx, p->id, name, sizeof(name));
-	e.text_len = (uint32_t)strlen(name);
-	return e.text_len != 0 ? uni_promise_text(b, &e, &p->label) : 0;
+	return name[0] != '\0' ? name_promise(b, promise, name) : 0;
 }
 
 int uni_promise_builder_name_things(struct uni_promise_builder *b,
@@ -187,17 +213,38 @@ static const char *name_kind(const struct uni_promise *p)
 	return uni_promise_has_kind(p) ? "thread" : "unknown";
 }
 
+bool uni_promise_shares_label(const struct uni_promise_model *m, uint32_t promise)
+{
+	const struct uni_promise *p = &m->all.v[promise];
+
+	if (p->label == 0 || !m->named.v[p->label].shared)
+		return false;
+	return p->type == UNI_PROMISE_TYPE_THREAD || p->type == UNI_PROMISE_TYPE_LOCK ||
+	       (p->type == UNI_PROMISE_TYPE_UNKNOWN && uni_promise_has_kind(p));
+}
+
 const char *uni_promise_name(
 	const struct uni_promise_model *m, uint32_t promise, char *buf, size_t cap)
 {
 	const struct uni_promise *p;
+	const char *name;
+	char id[24];
+	size_t len;
 
 	if (promise >= m->all.nr)
 		return "nobody";
 	p = &m->all.v[promise];
-	if (p->label != 0)
-		return uni_strtab_get(m->text, p->label);
-	(void)snprintf(buf, cap, p->id > UINT32_MAX ? "%s 0x%" PRIx64 : "%s %" PRIu64, name_kind(p),
-		p->id);
+	name = p->label != 0 ? uni_strtab_get(m->text, p->label) : name_kind(p);
+	if (p->label != 0 && !uni_promise_shares_label(m, promise))
+		return name;
+	/* If there is no room for both, the name is cut, between characters. */
+	len = (size_t)snprintf(
+		id, sizeof(id), p->id > UINT32_MAX ? " 0x%" PRIx64 : " %" PRIu64, p->id);
+	len = cap > len ? cap - len - 1 : 0;
+	if (strlen(name) > len) {
+		while (len != 0 && ((unsigned char)name[len] & 0xc0) == 0x80)
+			len--;
+	}
+	(void)snprintf(buf, cap, "%.*s%s", (int)len, name, id);
 	return buf;
 }

@@ -119,6 +119,45 @@ static void two_locks(void **state)
 	uni_findings_deinit(&f);
 }
 
+/* Each has its number behind the name, in every line. A name that one thread has stays as it is. */
+static void one_name(void **state)
+{
+	const struct uni_promise_model *m;
+	struct uni_promise_list_opts like = { .like = "worker" };
+	struct uni_promise_rows rows = { 0 };
+	struct uni_findings f = { 0 };
+	char *text, buf[24];
+
+	(void)state;
+	create(NOBODY, 1, 19, "worker");
+	create(NOBODY, 0xffff80001234, 19, "worker");
+	create(NOBODY, 3, 19, "gamma");
+	create(NOBODY, 10, UNI_PROMISE_TYPE_LOCK, "queue");
+	create(NOBODY, 11, UNI_PROMISE_TYPE_LOCK, "queue");
+	create(NOBODY, 12, 0, "page");
+	create(NOBODY, 13, 0, "page");
+	take_lock(1, 10);
+	take_lock(0xffff80001234, 11);
+	wait_for(1, 11);
+	wait_for(0xffff80001234, 10);
+	wait_for(3, 10);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
+	text = said(m, &f, 0);
+	expect_text(text, "deadlock: worker 1 waits for queue 11, which is held by worker "
+			  "0xffff80001234, which waits for queue 10, which is held by worker 1\n");
+	expect_text(text, " gamma waits for queue 10, which worker 1 holds\n");
+	expect_text(text, " worker 1 waited while worker 0xffff80001234 had it\n");
+	free(text);
+	assert_string_equal(uni_promise_name(m, uni_promise_find(b, 12), buf, sizeof(buf)), "page");
+	assert_string_equal(uni_promise_name(m, uni_promise_find(b, 0xffff80001234), buf, 18),
+		"wo 0xffff80001234");
+	assert_int_equal(uni_promise_list(m, &like, &rows), 0);
+	assert_int_equal(rows.all.nr, 2);
+	uni_vec_free(&rows.all);
+	uni_findings_deinit(&f);
+}
+
 /* Whoever takes what it has waits for itself. */
 static void own_lock(void **state)
 {
@@ -368,6 +407,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_lock, begin, end),
 		cmocka_unit_test_setup_teardown(two_locks, begin, end),
+		cmocka_unit_test_setup_teardown(one_name, begin, end),
 		cmocka_unit_test_setup_teardown(own_lock, begin, end),
 		cmocka_unit_test_setup_teardown(owner_has_ended, begin, end),
 		cmocka_unit_test_setup_teardown(owner_had_ended, begin, end),

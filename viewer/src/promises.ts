@@ -36,6 +36,7 @@ export class Promises {
     kinds: string[];
     runs: { who: Uint32Array; begin: Float64Array; dur: Float64Array };
     private label: Uint32Array;
+    private shares: Uint8Array; // its label, with another one
     private failure: Uint32Array;
     private strings: string[];
     private types: string[];
@@ -68,9 +69,11 @@ export class Promises {
         [this.label, this.failure] = [d.u32('p.label'), d.u32('p.failure')];
         this.unresolved = new Uint8Array(this.nr);
         this.stuck = new Uint8Array(this.nr);
+        this.shares = new Uint8Array(this.nr);
         const flags = d.u32('p.flags');
         for (let i = 0; i < this.nr; i++) {
             this.end[i]! += this.begin[i]!;
+            this.shares[i] = flags[i]! & 4;
             if (this.fate[i] === Fate.Open && (flags[i]! & 2) !== 0) this.unresolved[i] = 1;
             // Nothing happens to what is open any more: probably it is garbage.
             if (this.fate[i] === Fate.Open) this.end[i] = this.unresolved[i] ? this.last : Math.min(this.last, this.end[i]! + 1000);
@@ -136,7 +139,10 @@ export class Promises {
 
     name(p: number): string {
         if (p === NONE) return 'nobody';
-        return this.strings[this.label[p]!] || `${this.typeName(p)} ${idText(this.id.low[p]!, this.id.high[p]!)}`;
+        const label = this.strings[this.label[p]!];
+
+        if (label) return this.shares[p] ? `${label} ${idText(this.id.low[p]!, this.id.high[p]!)}` : label;
+        return `${this.typeName(p)} ${idText(this.id.low[p]!, this.id.high[p]!)}`;
     }
 
     waits(p: number): Wait[] {

@@ -3,6 +3,7 @@
 // nanoseconds since the page's beginning.
 import { sums, type Data } from './data';
 import type { Rows } from './rows';
+import { idText } from './promises';
 import { Funcs, Tree } from './tree';
 
 // -1: all; t1 0: no range; on: without idle, stolen and waiting time.
@@ -301,11 +302,13 @@ function addExits(m: Model): void {
 // A thread that the guest told of has its name there, under the same number.
 function threadLabels(d: Data): Map<string, string> {
     const out = new Map<string, string>(), { low, high } = d.u64('p.id'), label = d.u32('p.label');
-    const strings = d.head.promises?.strings ?? [];
+    const strings = d.head.promises?.strings ?? [], flags = d.u32('p.flags');
 
     // Only those that have a CPU can make calls.
     d.f64('p.run').forEach((run, i) => {
-        if (run > 0 && strings[label[i]!]) out.set((BigInt(high[i]!) << 32n | BigInt(low[i]!)).toString(), strings[label[i]!]!);
+        const text = strings[label[i]!];
+
+        if (run > 0 && text) out.set((BigInt(high[i]!) << 32n | BigInt(low[i]!)).toString(), flags[i]! & 4 ? `${text} ${idText(low[i]!, high[i]!)}` : text);
     });
     return out;
 }
