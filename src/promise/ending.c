@@ -50,3 +50,14 @@ void uni_promise_end_waits(struct uni_promise_model *m, uint32_t who)
 	}
 	p->wait_ns += heir->end - since;
 }
+
+uint64_t uni_promise_open_wait_ns(const struct uni_promise_model *m, const struct uni_promise *p)
+{
+	uint64_t since = m->end;
+
+	for (uint32_t i = p->first_wait;
+		i != UNI_PROMISE_NONE && m->waits.v[i].end == UNI_PROMISE_OPEN;
+		i = m->waits.v[i].next)
+		since = m->waits.v[i].begin;
+	return uni_promise_waited(p, since, m->end);
+}

@@ -150,6 +150,41 @@ uint32_t uni_promise_needs(const struct uni_promise_model *m, uint32_t who)
 	return w->ready == UNI_PROMISE_OPEN ? w->on : UNI_PROMISE_NONE;
 }
 
+bool uni_promise_may_have_given_up(const struct uni_promise_wait *w)
+{
+	return w->end == UNI_PROMISE_OPEN && w->ready == UNI_PROMISE_OPEN &&
+	       w->ran != UNI_PROMISE_OPEN;
+}
+
+/* The one in the circle of `who` that may have given up its wait; UNI_PROMISE_NONE: all wait. */
+static uint32_t find_runner(const struct uni_promise_model *m, uint32_t who)
+{
+	uint32_t at = who;
+
+	do {
+		const struct uni_promise *p = &m->all.v[at];
+
+		if (p->nr_open == 1 && uni_promise_may_have_given_up(&m->waits.v[p->first_wait]))
+			return at;
+		at = uni_promise_needs(m, at);
+	} while (at != who);
+	return UNI_PROMISE_NONE;
+}
+
+static int report_circle(const struct uni_promise_model *m, struct uni_findings *f, uint32_t who)
+{
+	struct uni_finding found = { .kind = UNI_FINDING_CIRCLE,
+		.time = m->all.v[who].last,
+		.ns = m->end - m->all.v[who].last,
+		.who = who,
+		.other = uni_promise_needs(m, who),
+		.by = find_runner(m, who) };
+
+	if (found.by == UNI_PROMISE_NONE)
+		return report_finding(f, found);
+	return uni_vec_push(&f->doubts, found) ? 0 : -UNI_ENOMEM;
+}
+
 /* Each promise needs at most one other, so a walk that marks where it has been finds every circle.
  */
 static int find_circles(const struct uni_promise_model *m, struct uni_findings *f)
@@ -172,12 +207,7 @@ static int find_circles(const struct uni_promise_model *m, struct uni_findings *
 			continue;
 		if (m->all.v[at].type == UNI_PROMISE_TYPE_LOCK)
 			at = uni_promise_needs(m, at);
-		rc = report_finding(f, (struct uni_finding){ .kind = UNI_FINDING_CIRCLE,
-					       .time = m->all.v[at].last,
-					       .ns = m->end - m->all.v[at].last,
-					       .who = at,
-					       .other = uni_promise_needs(m, at),
-					       .by = UNI_PROMISE_NONE });
+		rc = report_circle(m, f, at);
 	}
 	free(seen);
 	return rc;
@@ -208,6 +238,21 @@ static const struct uni_promise_wait *find_waiter(
 	return first;
 }
 
+static int report_abandoned(const struct uni_promise_model *m, struct uni_findings *f,
+	const struct uni_promise_wait *w, uint32_t owner)
+{
+	struct uni_finding found = { .kind = UNI_FINDING_ABANDONED,
+		.time = w->begin,
+		.ns = m->end - w->begin,
+		.who = w->waiter,
+		.other = w->on,
+		.by = owner };
+
+	if (!uni_promise_may_have_given_up(w))
+		return report_finding(f, found);
+	return uni_vec_push(&f->doubts, found) ? 0 : -UNI_ENOMEM;
+}
+
 /* Nobody gives them back any more. */
 static int find_abandoned(const struct uni_promise_model *m, struct uni_findings *f)
 {
@@ -223,12 +268,7 @@ static int find_abandoned(const struct uni_promise_model *m, struct uni_findings
 			continue;
 		w = find_waiter(m, &m->all.v[i]);
 		if (w != NULL)
-			rc = report_finding(f, (struct uni_finding){ .kind = UNI_FINDING_ABANDONED,
-						       .time = w->begin,
-						       .ns = m->end - w->begin,
-						       .who = w->waiter,
-						       .other = i,
-						       .by = owner });
+			rc = report_abandoned(m, f, w, owner);
 	}
 	return rc;
 }

@@ -6,7 +6,7 @@
 #include "base/checked.h"
 #include "promise/model_priv.h"
 
-static struct uni_promise_wait *newest_open(struct uni_promise_builder *b, uint32_t who)
+static struct uni_promise_wait *newest_open(const struct uni_promise_builder *b, uint32_t who)
 {
 	uint32_t i = b->m.all.v[who].first_wait;
 
@@ -15,11 +15,42 @@ static struct uni_promise_wait *newest_open(struct uni_promise_builder *b, uint3
 	return &b->m.waits.v[i];
 }
 
-bool uni_promise_waits_for_lock(struct uni_promise_builder *b, uint32_t who)
+bool uni_promise_waits_for_lock(const struct uni_promise_builder *b, uint32_t who)
 {
 	const struct uni_promise_wait *w = newest_open(b, who);
 
 	return w != NULL && b->m.all.v[w->on].type == UNI_PROMISE_TYPE_LOCK;
+}
+
+void uni_promise_run_in_wait(struct uni_promise_builder *b, uint32_t who)
+{
+	newest_open(b, who)->ran = b->now;
+}
+
+void uni_promise_ran_in_wait(struct uni_promise_builder *b, const struct uni_promise_run *run)
+{
+	const struct uni_promise_wait *w = newest_open(b, run->promise);
+
+	if (w != NULL && uni_promise_waits_for_lock(b, run->promise) && run->begin > w->begin)
+		b->m.all.v[run->promise].ran_ns += run->end - run->begin;
+}
+
+void uni_promise_waits_on(struct uni_promise_builder *b, uint32_t who)
+{
+	newest_open(b, who)->ran = UNI_PROMISE_OPEN;
+}
+
+/* It runs: since its run began it does not wait. */
+uint64_t uni_promise_gave_up(const struct uni_promise_builder *b, uint32_t who)
+{
+	const struct uni_promise_wait *w = newest_open(b, who);
+
+	return w != NULL && w->ran != UNI_PROMISE_OPEN ? w->ran : b->now;
+}
+
+uint64_t uni_promise_waited(const struct uni_promise *p, uint64_t since, uint64_t until)
+{
+	return until - since - uni_min(until - since, p->ran_ns);
 }
 
 void uni_promise_leave_lock(

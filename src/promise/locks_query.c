@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "promise/query.h"
+#include "promise/query_priv.h"
 
 #define PAIRS 64	/* of waiter and owner, of a lock: the first ones */
 #define PARTS (1 << 24) /* of waits, that are examined in all */
@@ -69,7 +69,7 @@ static int add_blame(struct uni_locks *l, size_t first, uint32_t waiter,
 static int add_wait(struct by_lock *s, struct uni_locks *l, struct uni_lock_row *row,
 	const struct uni_promise_wait *w, const uint32_t *hold)
 {
-	uint64_t end = closed_end(s->m, w->end);
+	uint64_t end = uni_promise_may_have_given_up(w) ? w->ran : closed_end(s->m, w->end);
 	size_t lo = 0, hi = row->nr_holds;
 	int rc = 0;
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/checked.h"
 #include "promise/model_priv.h"
 
 static struct uni_promise *get_promise(struct uni_promise_builder *b, uint32_t i)
@@ -39,6 +40,7 @@ static void end_run(struct uni_promise_builder *b, struct uni_promise_cpu *c)
 	r = &b->m.runs.v[c->run];
 	r->end = b->now;
 	b->m.all.v[r->promise].run_ns += r->end - r->begin;
+	uni_promise_ran_in_wait(b, r);
 	b->m.all.v[r->promise].last = b->m.all.v[r->promise].ran = b->now;
 	c->run = UNI_PROMISE_NONE;
 }
@@ -57,6 +59,7 @@ uint32_t uni_promise_stop_waits(
 	uint32_t woke = UNI_PROMISE_NONE;
 	struct uni_promise *p = &b->m.all.v[who];
 	uint64_t since = b->now; /* waits for several things at a time count once */
+	uint64_t gave_up = uni_promise_gave_up(b, who);
 
 	for (uint32_t i = p->first_wait; i != UNI_PROMISE_NONE; i = b->m.waits.v[i].next) {
 		struct uni_promise_wait *w = &b->m.waits.v[i];
@@ -70,10 +73,14 @@ uint32_t uni_promise_stop_waits(
 		if (w->ready == UNI_PROMISE_OPEN && is_for(b, w, on))
 			w->ready = b->now;
 		w->given_up = w->ready == UNI_PROMISE_OPEN;
+		if (w->given_up)
+			w->end = uni_max(w->begin, gave_up);
 		if (!w->given_up && (woke == UNI_PROMISE_NONE || is_for(b, w, on)))
 			woke = i;
 	}
-	p->wait_ns += b->now - since;
+	p->wait_ns += uni_promise_waited(
+		p, since, woke == UNI_PROMISE_NONE ? uni_max(since, gave_up) : b->now);
+	p->ran_ns = 0;
 	return woke;
 }
 
@@ -81,18 +88,21 @@ uint32_t uni_promise_stop_waits(
 static int run_promise(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, uint32_t on)
 {
 	struct uni_promise_cpu *c = &b->cpus[cpu];
-	uint32_t wait;
+	uint32_t wait = UNI_PROMISE_NONE;
+	bool waits = who != UNI_PROMISE_NONE && on == UNI_PROMISE_NONE &&
+		     uni_promise_waits_for_lock(b, who);
 
+	/* Whoever wakes up need not have got the lock that it waits for. */
+	if (waits)
+		uni_promise_run_in_wait(b, who);
 	if (c->run != UNI_PROMISE_NONE && b->m.runs.v[c->run].promise == who)
 		return 0;
 	end_run(b, c);
 	if (who == UNI_PROMISE_NONE)
 		return begin_pause(b, c, cpu, UNI_HIATUS_WORK);
 	end_pause(b, c);
-	/* Whoever wakes up need not have got the lock that it waits for. */
-	wait = on == UNI_PROMISE_NONE && uni_promise_waits_for_lock(b, who)
-		       ? UNI_PROMISE_NONE
-		       : uni_promise_stop_waits(b, who, on, cpu);
+	if (!waits)
+		wait = uni_promise_stop_waits(b, who, on, cpu);
 	if (!uni_promise_push(&b->m.runs,
 		    ((struct uni_promise_run){ b->now, b->now, who, cpu, wait, UNI_PROMISE_NONE })))
 		return -UNI_ENOMEM;
@@ -157,6 +167,7 @@ static int begin_wait(struct uni_promise_builder *b, uint32_t who, uint32_t on)
 	struct uni_promise_wait w = { .begin = b->now,
 		.ready = UNI_PROMISE_OPEN,
 		.end = UNI_PROMISE_OPEN,
+		.ran = UNI_PROMISE_OPEN,
 		.waiter = who,
 		.on = on,
 		.depth = 1,
@@ -164,8 +175,12 @@ static int begin_wait(struct uni_promise_builder *b, uint32_t who, uint32_t on)
 	struct uni_promise *p = get_promise(b, who), *of = get_promise(b, on);
 	uint32_t index;
 
-	if (p == NULL || of == NULL || is_waiting(b, who, on))
+	if (p == NULL || of == NULL)
 		return 0;
+	if (is_waiting(b, who, on)) {
+		uni_promise_waits_on(b, who);
+		return 0;
+	}
 	if (p->nr_open >= UNI_PROMISE_WAITS) {
 		b->m.not_kept++;
 		return 0;
@@ -563,17 +578,6 @@ int uni_promise_builder_add(struct uni_promise_builder *b, const struct uni_prom
 	return promise_event(b, event, who, other);
 }
 
-/* Since the oldest of the waits that are open, newest first from `i` on. */
-static uint64_t open_wait_ns(const struct uni_promise_builder *b, uint32_t i)
-{
-	uint64_t since = b->m.end;
-
-	for (; i != UNI_PROMISE_NONE && b->m.waits.v[i].end == UNI_PROMISE_OPEN;
-		i = b->m.waits.v[i].next)
-		since = b->m.waits.v[i].begin;
-	return b->m.end - since;
-}
-
 const struct uni_promise_model *uni_promise_builder_finish(struct uni_promise_builder *b)
 {
 	if (b->m.begin == UINT64_MAX)
@@ -587,7 +591,7 @@ const struct uni_promise_model *uni_promise_builder_finish(struct uni_promise_bu
 	for (uint32_t i = 0; i < b->m.all.nr; i++) {
 		b->m.all.v[i].heir = uni_promise_meant(&b->m, i);
 		uni_promise_end_waits(&b->m, i);
-		b->m.all.v[i].wait_ns += open_wait_ns(b, b->m.all.v[i].first_wait);
+		b->m.all.v[i].wait_ns += uni_promise_open_wait_ns(&b->m, &b->m.all.v[i]);
 	}
 	uni_promise_mark_needed(&b->m);
 	return &b->m;

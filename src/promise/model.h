@@ -52,6 +52,7 @@ struct uni_promise {
 	uint32_t label, failure; /* strings of the model, cleaned; 0 none */
 	uint32_t nr_runs, nr_waits;
 	uint64_t ran;		       /* end of the newest run that has ended */
+	uint64_t ran_ns;	       /* for which it ran within the waits that are open */
 	uint32_t first_wait;	       /* its own, newest first, by `next` */
 	uint32_t nr_open;	       /* of these, that have not ended */
 	uint32_t waiters, last_waiter; /* of it, not ready, newest first, by `next_on` */
@@ -88,6 +89,9 @@ struct uni_promise_wait {
 	uint64_t begin;
 	uint64_t ready; /* time at which its value was there, or UNI_PROMISE_OPEN */
 	uint64_t end;	/* when it ran again or ended, or UNI_PROMISE_OPEN */
+	/* for a lock: its waiter ran last from then on, and has not told that it still waits;
+	 * UNI_PROMISE_OPEN: it did not run */
+	uint64_t ran;
 	uint32_t waiter, on;
 	uint32_t waker;	  /* the promise that resolved or signalled, UNI_PROMISE_NONE: not known */
 	uint32_t next;	  /* of the same waiter, older */

@@ -43,7 +43,17 @@ uint32_t uni_promise_running(const struct uni_promise_builder *b, uint32_t cpu);
 uint32_t uni_promise_chain(const struct uni_promise_builder *b, uint32_t cpu);
 
 /* Locks (locks.c): `lock` is of that type. It waits for one now. */
-bool uni_promise_waits_for_lock(struct uni_promise_builder *b, uint32_t who);
+bool uni_promise_waits_for_lock(const struct uni_promise_builder *b, uint32_t who);
+/* It runs now, in spite of that wait: for nothing, or because it has given up. */
+void uni_promise_run_in_wait(struct uni_promise_builder *b, uint32_t who);
+/* That run has ended. */
+void uni_promise_ran_in_wait(struct uni_promise_builder *b, const struct uni_promise_run *run);
+/* It tells that it still waits. */
+void uni_promise_waits_on(struct uni_promise_builder *b, uint32_t who);
+/* When it stopped waiting, if it has given up by now. */
+uint64_t uni_promise_gave_up(const struct uni_promise_builder *b, uint32_t who);
+/* From `since` to `until`, without the time for which it ran meanwhile. */
+uint64_t uni_promise_waited(const struct uni_promise *p, uint64_t since, uint64_t until);
 /* Something else than its wait for a lock goes on in `who`: it has given that up. */
 void uni_promise_leave_lock(
 	struct uni_promise_builder *b, uint32_t who, uint32_t other, uint32_t cpu);
@@ -56,6 +66,8 @@ int uni_promise_lock_give(struct uni_promise_builder *b, uint32_t lock, uint32_t
 
 /* In a complete model, ends the open waits of `who`, which has ended itself. */
 void uni_promise_end_waits(struct uni_promise_model *m, uint32_t who);
+/* Since the oldest of the waits that are open, in a complete model. */
+uint64_t uni_promise_open_wait_ns(const struct uni_promise_model *m, const struct uni_promise *p);
 /* Marks the promises whose end matters, in a model that is complete otherwise. */
 void uni_promise_mark_needed(struct uni_promise_model *m);
 /* The last promise that it became, or itself. */

@@ -84,7 +84,8 @@ struct uni_findings {
 	UNI_VEC(struct uni_finding) all;
 	UNI_VEC(struct uni_finding)
 	doubts; /* STARVED: it may have been the host's doing;
-		 * LOST_WAKEUP: it may have nothing to do */
+		 * LOST_WAKEUP: it may have nothing to do;
+		 * CIRCLE: `by`, and ABANDONED: `who`, may have given up its wait for a lock */
 };
 
 #define UNI_PROMISE_BUSY_NS 100000000 /* the default */

@@ -7,6 +7,9 @@
 /* Is it a lost wake-up: did its signal come before the wait, and never since? */
 bool uni_promise_missed(const struct uni_promise_model *m, const struct uni_promise_wait *w);
 
+/* An open wait for a lock: its waiter has run since, and nothing tells that it still waits. */
+bool uni_promise_may_have_given_up(const struct uni_promise_wait *w);
+
 /* Time until its end, or the end of the trace. */
 uint64_t uni_promise_life(const struct uni_promise_model *m, const struct uni_promise *p);
 

@@ -76,6 +76,12 @@ static void tell_over(struct uni_sink *out, const struct uni_promise_model *m,
 		uni_sink_printf(out, ": %s", uni_strtab_get(m->text, m->all.v[s->who].failure));
 }
 
+static bool ran_since(const struct uni_promise_model *m, uint32_t who)
+{
+	return m->all.v[who].nr_open == 1 &&
+	       uni_promise_may_have_given_up(&m->waits.v[m->all.v[who].first_wait]);
+}
+
 static void tell_step_of_why(
 	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_promise_step *s)
 {
@@ -95,10 +101,13 @@ static void tell_step_of_why(
 		tell_waited(out, m, s, who, by);
 		break;
 	case UNI_STEP_WAITS:
-		uni_sink_printf(out, "%-10s  %s waits for %s since then (%s%s), and nothing came",
+		uni_sink_printf(out, "%-10s  %s waits for %s since then (%s%s), and %s",
 			format_since(m, s->who, s->begin, a), who, by,
 			is_from_before(m, s->who, s->begin) ? "more than " : "",
-			format_duration(m->end - s->begin, b));
+			format_duration(m->end - s->begin, b),
+			s->ready == UNI_PROMISE_OPEN && ran_since(m, s->who)
+				? "nothing came, or has given up: it ran since"
+				: "nothing came");
 		break;
 	case UNI_STEP_READY:
 		uni_sink_printf(out, "%s  %s could run, for %s has come; it never did",
@@ -386,6 +395,41 @@ static void tell_starved(
 		uni_sink_printf(out, "    and %zu more\n", nr - DOUBTS);
 }
 
+/* Whoever waits with a limit of time and gives up runs on, and need not tell that. */
+static void tell_given_up(
+	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_findings *f)
+{
+	size_t nr = 0;
+	char a[24], n1[NAME], n2[NAME];
+
+	for (size_t i = 0; i < f->doubts.nr; i++) {
+		const struct uni_finding *x = &f->doubts.v[i];
+		bool circle = x->kind == UNI_FINDING_CIRCLE;
+		uint32_t ran = circle ? x->by : x->who;
+
+		if ((!circle && x->kind != UNI_FINDING_ABANDONED) || nr++ >= DOUBTS)
+			continue;
+		if (nr == 1)
+			uni_sink_puts(out, "\nin doubt: waits for ever, or has given up\n");
+		if (circle)
+			tell_circle(out, m, x->who);
+		else
+			uni_sink_printf(out,
+				"never given back: %s waits for a lock of %s, "
+				"which has ended\n",
+				uni_promise_name(m, x->who, n1, sizeof(n1)),
+				uni_promise_name(m, x->by, n2, sizeof(n2)));
+		uni_sink_printf(out,
+			"    %s had a CPU after it began to wait, last from %s on, and has not "
+			"told "
+			"that it still waits\n",
+			uni_promise_name(m, ran, n1, sizeof(n1)),
+			format_time(m, m->waits.v[m->all.v[ran].first_wait].ran, a));
+	}
+	if (nr > DOUBTS)
+		uni_sink_printf(out, "    and %zu more\n", nr - DOUBTS);
+}
+
 static bool is_any_told(const struct uni_promise_model *m)
 {
 	for (size_t i = 0; i < m->all.nr; i++) {
@@ -449,6 +493,9 @@ static void tell_wait(
 	uni_sink_puts(out, uni_promise_name(m, w->on, n, sizeof(n)));
 	if (owner != UNI_PROMISE_NONE)
 		uni_sink_printf(out, ", which %s holds", uni_promise_name(m, owner, n, sizeof(n)));
+	if (uni_promise_may_have_given_up(w))
+		uni_sink_printf(
+			out, ", or has given up: it ran from %s on", format_time(m, w->ran, a));
 	uni_sink_putc(out, '\n');
 }
 
@@ -533,6 +580,7 @@ int uni_promise_text_findings(
 	for (size_t i = 0; i < f->all.nr; i++)
 		tell_finding(out, m, &f->all.v[i]);
 	tell_waiting(out, m);
+	tell_given_up(out, m, f);
 	tell_idle(out, m, f);
 	tell_starved(out, m, f);
 	tell_chains(out, m);

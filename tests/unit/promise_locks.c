@@ -78,7 +78,7 @@ static void a_lock(void **state)
 	assert_int_equal(w->end - w->ready, 2000);
 	assert_int_equal(w->waker, uni_promise_find(b, 1));
 	assert_false(w->given_up);
-	assert_int_equal(of(m, 2)->wait_ns, 6000);
+	assert_int_equal(of(m, 2)->wait_ns, 5000); /* it ran for 1000 of the 6000 */
 	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
 	assert_int_equal(f.all.nr + f.doubts.nr, 0);
 	text = said(m, &f, 0);
@@ -103,12 +103,14 @@ static void two_locks(void **state)
 	take_lock(2, 11);
 	wait_for(1, 11);
 	wait_for(2, 10);
-	run_thread(1); /* for nothing */
+	run_thread(1); /* for nothing, as it tells */
+	wait_for(1, 11);
 	wait_for(3, 10);
 	m = uni_promise_builder_finish(b);
 	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
 	assert_int_equal(f.all.nr, 1);
 	assert_int_equal(f.all.v[0].kind, UNI_FINDING_CIRCLE);
+	assert_int_equal(f.doubts.nr, 0);
 	text = said(m, &f, 0);
 	expect_text(text, "deadlock: alpha waits for cache, which is held by beta, which waits for "
 			  "disk, which is held by alpha\n");
@@ -116,6 +118,56 @@ static void two_locks(void **state)
 	expect_text(text, "and alpha is above: each waits for the other\n");
 	expect_text(text, "gamma waits for disk, which alpha holds\n");
 	free(text);
+	uni_findings_deinit(&f);
+}
+
+/* A thread that runs does not wait: it gave up then, as soon as it tells of anything else. If it
+ * tells of nothing, it may wait again, and a deadlock is in doubt. */
+static void gave_up(void **state)
+{
+	const struct uni_promise_model *m;
+	struct uni_findings f = { 0 };
+	struct uni_locks l = { 0 };
+	char *text;
+
+	(void)state;
+	threads();
+	take_lock(1, 10);
+	take_lock(2, 11);
+	take_lock(3, 12);
+	wait_for(3, 10);
+	run_thread(1);
+	now += 50000;
+	run_thread(3);
+	now += 400000;
+	ev(UNI_PE_RESOLVE, 3, 3);
+	wait_for(1, 11);
+	wait_for(2, 10);
+	ev(UNI_PE_SWITCH, NOBODY, NOBODY);
+	now += 50000;
+	run_thread(2);
+	now += 600000;
+	ev(UNI_PE_LABEL, 1, NOBODY);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(m->waits.v[0].end - m->waits.v[0].begin, 52000);
+	assert_true(m->waits.v[0].given_up);
+	assert_int_equal(of(m, 3)->wait_ns, 52000);
+	assert_int_equal(of(m, 2)->wait_ns, 52000);
+	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
+	assert_int_equal(f.all.nr, 0);
+	assert_int_equal(f.doubts.nr, 1);
+	text = said(m, &f, 0);
+	expect_text(text, "no certain finding\n");
+	expect_text(text, "beta waits for disk, which alpha holds, or has given up: it ran from ");
+	expect_text(text, "\nin doubt: waits for ever, or has given up\ndeadlock: ");
+	expect_text(text, "    beta had a CPU after it began to wait, last from ");
+	free(text);
+	text = said(m, NULL, 2);
+	expect_text(text, "and nothing came, or has given up: it ran since\n");
+	free(text);
+	assert_int_equal(uni_promise_locks(m, &l), 0);
+	assert_int_equal(l.rows.v[0].longest_wait, 654000);
+	uni_locks_deinit(&l);
 	uni_findings_deinit(&f);
 }
 
@@ -369,6 +421,10 @@ static void books(void **state)
 			work(i, lock, false);
 	}
 	run_thread(1);
+	for (unsigned i = 0; i < WORKERS; i++) {
+		if (worker[i].lock != 0)
+			wait_for(i + 1, 100 + worker[i].lock - 1); /* still */
+	}
 	m = uni_promise_builder_finish(b);
 	assert_int_equal(uni_promise_locks(m, &l), 0);
 	assert_int_equal(l.rows.nr, LOCKS);
@@ -407,6 +463,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_lock, begin, end),
 		cmocka_unit_test_setup_teardown(two_locks, begin, end),
+		cmocka_unit_test_setup_teardown(gave_up, begin, end),
 		cmocka_unit_test_setup_teardown(one_name, begin, end),
 		cmocka_unit_test_setup_teardown(own_lock, begin, end),
 		cmocka_unit_test_setup_teardown(owner_has_ended, begin, end),
