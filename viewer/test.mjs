@@ -181,11 +181,15 @@ for (const n of [3001, 20000]) {
     same([other, picture.width, picture.height], [-1, W, H], `${n} rectangles: the first pixel that is another`);
 }
 // Threads of one name have their numbers behind it.
-const { Promises } = await import(join(out, 'promises.mjs'));
+const { allClear, Promises } = await import(join(out, 'promises.mjs'));
 const columns = { 'p.label': [1, 1, 2], 'p.flags': [5, 5, 1], 'p.type': [0, 0, 0] };
 const head = { begin: '0', duration: 9, kinds: [], strings: ['', 'worker', 'main'], types: ['thread'], findings: [] };
 const of = (name) => (columns[name] ?? (name.startsWith('p.') ? [0, 0, 0] : []));
 const threads = new Promises({ begin: 0n, data: { head: { promises: head }, u32: (n) => Uint32Array.from(of(n)), f64: (n) => Float64Array.from(of(n)), signed: (n) => Float64Array.from(of(n)), u64: () => ({ low: Uint32Array.of(4097, 0x1234, 7), high: Uint32Array.of(0, 0xffff8000, 0) }) } });
 same([0, 1, 2].map((i) => threads.name(i)), ['worker 4097', 'worker 0xffff800000001234', 'main'], 'names of threads');
+const clear = (unknown, doubts, fate) => allClear({ fate, doubts }, { lost: 0, unknown });
+same(clear([], [], [0]), 'Nothing is wrong with the threads of this trace, as far as it tells.', 'all is known');
+same(clear(['what waits'], [], [0]), 'No finding in what is known. Not known: what waits.', 'something is not known');
+same(clear([], [1], [0]), 'No certain finding.', 'something is in doubt');
 rmSync(out, { recursive: true });
 process.exit(failed === 0 ? 0 : 1);

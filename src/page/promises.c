@@ -330,6 +330,18 @@ static void describe_findings(struct uni_json *j, const struct uni_promise_model
 	uni_json_array_end(j);
 }
 
+static void describe_unknown(struct uni_json *j, const struct uni_promise_model *m)
+{
+	char unknown[UNI_PROMISE_UNKNOWNS][UNI_PROMISE_UNKNOWN];
+	size_t nr = uni_promise_unknown(m, unknown);
+
+	uni_json_key(j, "unknown");
+	uni_json_array(j);
+	for (size_t i = 0; i < nr; i++)
+		uni_json_str(j, unknown[i]);
+	uni_json_array_end(j);
+}
+
 void uni_part_promises_describe(
 	struct uni_json *j, const struct uni_promise_model *m, const struct uni_part_promises *p)
 {
@@ -343,6 +355,7 @@ void uni_part_promises_describe(
 	uni_json_kv(u64, j, "events", m->events);
 	uni_json_kv(u64, j, "lost", m->lost);
 	uni_json_kv(bool, j, "begin_known", !uni_promise_begin_unknown(m));
+	describe_unknown(j, m);
 	uni_json_kv(u64, j, "left_out", p->left_out);
 	uni_json_kv(u64, j, "left_parts", p->left_parts);
 	describe_names(j, m, p);

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/text.h"
 #include "promise/model_priv.h"
+#include "promise/query.h"
 
 void uni_promise_builder_end(struct uni_promise_builder *b, uint64_t time)
 {
@@ -60,4 +65,38 @@ uint64_t uni_promise_open_wait_ns(const struct uni_promise_model *m, const struc
 		i = m->waits.v[i].next)
 		since = m->waits.v[i].begin;
 	return uni_promise_waited(p, since, m->end);
+}
+
+bool uni_promise_is_any_told(const struct uni_promise_model *m)
+{
+	for (size_t i = 0; i < m->all.nr; i++) {
+		if (m->all.v[i].told)
+			return true;
+	}
+	return false;
+}
+
+size_t uni_promise_unknown(
+	const struct uni_promise_model *m, char ret[UNI_PROMISE_UNKNOWNS][UNI_PROMISE_UNKNOWN])
+{
+	size_t nr = 0;
+
+	if (uni_promise_begin_unknown(m) && m->begin_told)
+		(void)snprintf(ret[nr++], UNI_PROMISE_UNKNOWN,
+			"%" PRIu64 " wait%s of what was open when the trace began", m->begin_missed,
+			uni_plural(m->begin_missed));
+	else if (uni_promise_begin_unknown(m))
+		(void)snprintf(ret[nr++], UNI_PROMISE_UNKNOWN,
+			"what %swaited already when the trace began, and for what",
+			uni_promise_is_any_told(m) ? "else " : "");
+	if (m->end_unnamed != 0)
+		(void)snprintf(ret[nr++], UNI_PROMISE_UNKNOWN,
+			"what %" PRIu64 " thread%s for at the end of the trace", m->end_unnamed,
+			m->end_unnamed == 1 ? " waits" : "s wait");
+	if (!m->end_told && m->waits.nr == 0)
+		(void)snprintf(ret[nr++], UNI_PROMISE_UNKNOWN,
+			"what waits at the end: the trace tells of no waits");
+	if (m->lost != 0 || m->gaps != 0)
+		(void)snprintf(ret[nr++], UNI_PROMISE_UNKNOWN, "what the missing events told");
+	return nr;
 }

@@ -84,7 +84,7 @@ struct uni_findings {
 	UNI_VEC(struct uni_finding) all;
 	UNI_VEC(struct uni_finding)
 	doubts; /* STARVED: it may have been the host's doing;
-		 * LOST_WAKEUP: it may have nothing to do;
+		 * LOST_WAKEUP: it may have nothing to do.
 		 * CIRCLE: `by`, and ABANDONED: `who`, may have given up its wait for a lock */
 };
 
@@ -109,6 +109,14 @@ void uni_findings_deinit(struct uni_findings *f);
 /* Did any promise exist before the trace began whose waits then are not known? A promise that hangs
  * since then makes no event. */
 bool uni_promise_begin_unknown(const struct uni_promise_model *m);
+/* What a trace does not tell, a line each: nothing that is found in it proves that all is well.
+ * Returns how many lines there are. */
+#define UNI_PROMISE_UNKNOWNS 4
+#define UNI_PROMISE_UNKNOWN  96
+size_t uni_promise_unknown(
+	const struct uni_promise_model *m, char ret[UNI_PROMISE_UNKNOWNS][UNI_PROMISE_UNKNOWN]);
+/* Does the guest's table, or its list of threads, name any that was open at the begin? */
+bool uni_promise_is_any_told(const struct uni_promise_model *m);
 /* The promise that an open promise needs next: from its only open wait, or the one that it
  * became. */
 uint32_t uni_promise_needs(const struct uni_promise_model *m, uint32_t who);

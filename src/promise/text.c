@@ -430,43 +430,21 @@ static void tell_given_up(
 		uni_sink_printf(out, "    and %zu more\n", nr - DOUBTS);
 }
 
-static bool is_any_told(const struct uni_promise_model *m)
-{
-	for (size_t i = 0; i < m->all.nr; i++) {
-		if (m->all.v[i].told)
-			return true;
-	}
-	return false;
-}
-
 /* That nothing is seen is no proof where something is not known. */
 static void nothing_found(struct uni_sink *out, const struct uni_promise_model *m, bool in_doubt)
 {
-	bool begin = uni_promise_begin_unknown(m), missing = m->lost != 0 || m->gaps != 0;
+	char unknown[UNI_PROMISE_UNKNOWNS][UNI_PROMISE_UNKNOWN];
+	size_t nr = uni_promise_unknown(m, unknown);
 
-	uni_sink_puts(out, begin || missing || m->end_unnamed != 0 ? "no finding in what is known\n"
-			   : in_doubt				   ? "no certain finding\n"
-								   : "no finding\n");
-	if (begin && m->begin_told)
-		uni_sink_printf(out,
-			"    not known: %" PRIu64 " wait%s of what was open when the trace began\n",
-			m->begin_missed, uni_plural(m->begin_missed));
-	else if (begin && is_any_told(m))
-		uni_sink_puts(out, "    not known: what else waited already when the trace began, "
-				   "and for what\n");
-	else if (begin)
-		uni_sink_puts(out,
-			"    not known: what waited already when the trace began, and for what\n"
-			"    (`uniscope stacks --threads` shows where threads wait now)\n");
-	if (m->end_unnamed != 0)
-		uni_sink_printf(out,
-			"    not known: what %" PRIu64 " thread%s for at the end of the trace\n",
-			m->end_unnamed, m->end_unnamed == 1 ? " waits" : "s wait");
-	if (!m->end_told && m->waits.nr == 0)
-		uni_sink_puts(
-			out, "    not known: what waits at the end: the trace tells of no waits\n");
-	if (missing)
-		uni_sink_puts(out, "    not known: what the missing events told\n");
+	uni_sink_puts(out, nr != 0    ? "no finding in what is known\n"
+			   : in_doubt ? "no certain finding\n"
+				      : "no finding\n");
+	for (size_t i = 0; i < nr; i++)
+		uni_sink_printf(out, "    not known: %s\n%s", unknown[i],
+			i == 0 && uni_promise_begin_unknown(m) && !m->begin_told &&
+					!uni_promise_is_any_told(m)
+				? "    (`uniscope stacks --threads` shows where threads wait now)\n"
+				: "");
 }
 
 static bool is_still_waiting(const struct uni_promise_model *m, const struct uni_promise_wait *w)

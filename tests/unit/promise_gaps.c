@@ -167,6 +167,28 @@ static void nothing_has_no_end(void **state)
 	assert_int_equal(m->end, 0);
 }
 
+/* A guest that tells of no waits may hang unseen. */
+static void no_waits(void **state)
+{
+	const struct uni_promise_model *m;
+	struct uni_findings f = { 0 };
+	char *text;
+
+	(void)state;
+	create(NOBODY, 1, 19, "a");
+	create(NOBODY, 2, 19, "b");
+	ev(UNI_PE_SWITCH, 1, NOBODY);
+	ev(UNI_PE_SWITCH, 2, NOBODY);
+	ev(UNI_PE_SWITCH, NOBODY, NOBODY);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
+	text = said(m, &f, 0);
+	assert_int_equal(strncmp(text, "no finding in what is known\n", 28), 0);
+	expect_text(text, "    not known: what waits at the end: the trace tells of no waits\n");
+	free(text);
+	uni_findings_deinit(&f);
+}
+
 /* Each holds the lock for which the other waits, and nothing tells that: both are named. */
 static void locks_of_each_other(void **state)
 {
@@ -402,6 +424,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(lost_before, begin, end),
 		cmocka_unit_test_setup_teardown(lost_events_are_counted, begin, end),
 		cmocka_unit_test_setup_teardown(nothing_has_no_end, begin, end),
+		cmocka_unit_test_setup_teardown(no_waits, begin, end),
 		cmocka_unit_test_setup_teardown(locks_of_each_other, begin, end),
 		cmocka_unit_test_setup_teardown(what_the_list_tells_at_the_end, begin, end),
 		cmocka_unit_test_setup_teardown(nothing_is_told_of_waits, begin, end),

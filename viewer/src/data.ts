@@ -9,7 +9,7 @@ export interface CallsHead extends TreeHead {
 }
 export interface Finding { kind: string; who: number; other: number; by: number; time: number; ns: number; signal?: number; silent?: number }
 export interface PromisesHead {
-    begin: string; duration: number; events: number; lost: number; begin_known?: boolean; left_out?: number; left_parts?: number;
+    begin: string; duration: number; events: number; lost: number; begin_known?: boolean; unknown?: string[]; left_out?: number; left_parts?: number;
     strings: string[]; types: string[]; kinds: string[]; findings: Finding[]; doubts?: Finding[];
 }
 export interface GuestHead { name: string; vcpus: number; threads: string[] }

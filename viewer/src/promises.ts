@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Threads and promises as the page has them, and where each is drawn. Times are the page's.
-import { sums, type Finding } from './data';
+import { sums, type Finding, type PromisesHead } from './data';
 import type { Rows } from './rows';
 import type { Model } from './source';
 
@@ -14,6 +14,18 @@ export interface Band { begin: number; end: number; gc: boolean }
 
 export function idText(low: number, high: number): string {
     return high === 0 && low < 65536 ? String(low) : '0x' + (high ? high.toString(16) + low.toString(16).padStart(8, '0') : low.toString(16));
+}
+
+// Nothing is found. That proves nothing where something is not known.
+export function allClear(p: { fate: ArrayLike<number>; doubts: unknown[] }, head: PromisesHead): string {
+    const failed = Array.from(p.fate).filter((f) => f === Fate.Failed).length, unknown = [...(head.unknown ?? [])];
+
+    if (!head.unknown && head.begin_known === false) unknown.push('what waited already when it began, and for what');
+    if (!head.unknown && head.lost > 0) unknown.push('what the missing events told');
+    const fate = failed > 0 ? `${failed} ${failed === 1 ? 'promise' : 'promises'} failed (red). ` : '';
+    if (unknown.length > 0) return fate + 'No finding in what is known. Not known: ' + unknown.join('; ') + '.';
+    if (p.doubts.length > 0) return fate + 'No certain finding.';
+    return (failed > 0 ? fate.slice(0, -2) + '; else nothing' : 'Nothing') + ' is wrong with the threads of this trace, as far as it tells.';
 }
 
 // Events between two promises: arrows, creations, and one becoming another.

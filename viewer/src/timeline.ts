@@ -5,7 +5,7 @@ import { button, download, fill, h } from './dom';
 import { counterColours } from './counters';
 import { Lines } from './lines';
 import { theme } from './plot';
-import { Fate, NONE, Promises } from './promises';
+import { allClear, Fate, NONE, Promises } from './promises';
 import type { Finding } from './data';
 import type { Model } from './source';
 import { finder } from './search';
@@ -14,7 +14,7 @@ import { Tip } from './tip';
 import { tracks } from './tracks';
 
 const words: Record<string, string> = { lost_wakeup: 'Lost wake-up', unresolved: 'Never resolved', deadlock: 'Deadlock', starved: 'Starved', never_given_back: 'Never given back' };
-const inDoubt: Record<string, string> = { lost_wakeup: 'missed a wake-up, or has nothing to do', starved: 'starved by a thread, or the host took the CPU meanwhile' };
+const inDoubt: Record<string, string> = { lost_wakeup: 'missed a wake-up, or has nothing to do', starved: 'starved by a thread, or the host took the CPU meanwhile', deadlock: 'a deadlock, or has given up', never_given_back: 'waits for ever, or has given up' };
 const DOUBTS = 5; // of a kind that are told
 
 export class Timeline implements View {
@@ -204,21 +204,11 @@ export class Timeline implements View {
                     : f.kind === 'deadlock' ? who === other ? 'waits for itself' : `waits for ${p.name(other)}, and that for it` : `was ready for ${time(f.ns)}, while ${p.name(other)} ran` }));
         };
 
-        const failed = p.fate.filter((f) => f === Fate.Failed).length;
-
         fill(this.side, q !== NONE && this.about(q),
-            serious.length + rest.length > 0 ? h('h3', { text: 'What is wrong' }) : h('p', { class: 'dim', text: (failed > 0 ? `${failed} ${failed === 1 ? 'promise' : 'promises'} failed (red); else nothing` : 'Nothing') + ' is wrong with the threads of this trace, as far as it tells.' + this.unknown() }),
+            serious.length + rest.length > 0 ? h('h3', { text: 'What is wrong' }) : h('p', { class: 'dim', text: allClear(p, this.m.data.head.promises!) }),
             ...serious.slice(0, 50).map(one), ...rest.slice(0, 3).map(one),
             rest.length > 3 && h('p', { class: 'dim', text: `and ${rest.length - 3} times more that something starved: see trace findings` }),
-            ...this.doubts('lost_wakeup'), ...this.doubts('starved'));
-    }
-
-    // Doubts that remain.
-    private unknown(): string {
-        const head = this.m.data.head.promises!;
-
-        return (head.begin_known === false ? ' What waited already when it began, and for what, is not known.' : '') +
-            (head.lost > 0 ? ' What the missing events told is not known.' : '');
+            ...this.doubts('deadlock'), ...this.doubts('never_given_back'), ...this.doubts('lost_wakeup'), ...this.doubts('starved'));
     }
 
     // In the words of `trace findings`.
@@ -227,6 +217,8 @@ export class Timeline implements View {
         const one = (f: Finding): HTMLElement => h('button', { class: 'finding doubt', type: 'button', click: () => this.show(f) },
             h('span', { class: 'name', text: name(f.who) }),
             h('span', { class: 'dim', text: kind === 'starved' ? `could run, and waited ${time(f.ns)}; ${name(f.other)} had the CPU, and nothing was heard of it for ${time(f.silent ?? 0)} in all, 2 ms or more at a time`
+                : kind === 'deadlock' ? `${name(f.who)} waits for ${name(f.other)}, and that for it; but ${name(f.by)} had a CPU since and has not told that it still waits`
+                : kind === 'never_given_back' ? `waits for ${name(f.other)}, which ${name(f.by)} had when it ended; but it had a CPU since`
                 : `began to wait for ${name(f.other)}, which ${f.by === 0 ? 'had been signalled before,' : `${name(f.by)} had signalled${f.signal ? ' at ' + moment(p.first + f.signal - 1, 1e3) : ''}`} when nobody waited for it` }));
 
         return all.length === 0 ? [] : [h('h3', { text: 'In doubt: ' + inDoubt[kind]! }), ...all.slice(0, DOUBTS).map(one),
