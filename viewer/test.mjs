@@ -15,7 +15,7 @@ function same(got, want, what) {
     console.log(`${what}: ${JSON.stringify(got)}, not ${JSON.stringify(want)}`);
 }
 
-await build({ absWorkingDir: here, entryPoints: ['src/rows.ts', 'src/tree.ts', 'src/source.ts', 'src/lanes.ts', 'src/promises.ts', 'src/search.ts', 'src/raster.ts', 'src/data.ts'], outdir: out, bundle: true, format: 'esm', logLevel: 'error', outExtension: { '.js': '.mjs' } });
+await build({ absWorkingDir: here, entryPoints: ['src/rows.ts', 'src/tree.ts', 'src/source.ts', 'src/lanes.ts', 'src/promises.ts', 'src/quality.ts', 'src/search.ts', 'src/raster.ts', 'src/data.ts'], outdir: out, bundle: true, format: 'esm', logLevel: 'error', outExtension: { '.js': '.mjs' } });
 const { Index } = await import(join(out, 'rows.mjs'));
 const { Funcs, Tree, graph, callers, callees, merged, table } = await import(join(out, 'tree.mjs'));
 
@@ -191,5 +191,10 @@ const clear = (unknown, doubts, fate) => allClear({ fate, doubts }, { lost: 0, u
 same(clear([], [], [0]), 'Nothing is wrong with the threads of this trace, as far as it tells.', 'all is known');
 same(clear(['what waits'], [], [0]), 'No finding in what is known. Not known: what waits.', 'something is not known');
 same(clear([], [1], [0]), 'No certain finding.', 'something is in doubt');
+// What makes names or times doubtful is told above each view.
+globalThis.document = { documentElement: { dataset: {} } };
+globalThis.matchMedia = () => ({ matches: false, addEventListener() {} });
+const { doubtful } = await import(join(out, 'quality.mjs'));
+same(doubtful({ quality: 'image      a\nNOT EXACTLY THAT IMAGE  f differs\nUNSURE     g\n' }), 'f differs; g', 'the banner of a page');
 rmSync(out, { recursive: true });
 process.exit(failed === 0 ? 0 : 1);

@@ -196,7 +196,11 @@ void uni_summary_doubts(const struct uni_recording *rec, const struct uni_sample
 		char text[UNI_QUALITY_METHOD], name[UNI_GUEST_NAME_MAX] = "";
 		enum uni_doubt doubt;
 
-		if (!uni_only_passes(shown->guest, i) || uni_quality_exits_only(g.meta))
+		if (!uni_only_passes(shown->guest, i))
+			continue;
+		if (g.meta->stale[0] != '\0')
+			uni_note("NOT EXACTLY THAT IMAGE: %s", g.meta->stale);
+		if (uni_quality_exits_only(g.meta))
 			continue;
 		doubt = uni_quality_doubt(text, g.meta, g.shown, shown);
 		if (doubt != UNI_DOUBT_NO_PROFILE && doubt != UNI_DOUBT_UNSURE)

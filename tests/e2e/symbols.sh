@@ -108,6 +108,7 @@ stale() {
 	"$U" report -n 0 --lines "$s" >"$T/got" 2>&1 && grep ' checksum_update' "$T/got" &&
 		! grep '%  crc_byte' "$T/got" && grep '^NOT EXACTLY THAT IMAGE .*in crc_byte' "$T/got" || return 1
 	"$U" report --html "$T/page.html" --force "$s" && in_page 'NOT EXACTLY THAT IMAGE' "$T/page.html" || return 1
+	"$U" export -f folded -o "$T/folded" "$s" 2>"$T/said" && [ "$(grep -c 'NOT EXACTLY THAT IMAGE: .*in crc_byte' "$T/said")" = 1 ] || return 1
 	"$U" stacks "$target" -e "$T/rebuilt" 2>"$T/said" >"$T/got" && ! grep 'crc_byte' "$T/got" &&
 		grep 'rebuilt is not exactly' "$T/said" || return 1
 	records -e "$T/rebuilt" --accept-image 2>"$T/said" && grep 'may be wrong (--accept-image)' "$T/said" &&

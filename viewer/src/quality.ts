@@ -23,7 +23,7 @@ export function doubtful(head: Head): string {
     };
     // A recording that has just begun has few samples.
     const recording = !!document.documentElement.dataset.recording;
-    const told = [...(head.quality ?? '').matchAll(/^(NO PROFILE|TOO FEW|UNSURE) +(.*)$/gm)].filter((m) => m[1] !== 'TOO FEW' || !recording).map((m) => m[2]!);
+    const told = [...(head.quality ?? '').matchAll(/^(NO PROFILE|TOO FEW|UNSURE|NOT EXACTLY THAT IMAGE) +(.*)$/gm)].filter((m) => m[1] !== 'TOO FEW' || !recording).map((m) => m[2]!);
     const all = [...told, ...(r?.guests ?? []).flatMap(of)], calls = head.calls;
 
     if (calls && calls.lost > 0) all.push(`${count(calls.lost)} events of the trace were lost`);
