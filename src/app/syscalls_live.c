@@ -348,6 +348,8 @@ static void say_missing(const struct uni_sysc_live *l, const char *what)
 {
 	const struct uni_calls_stats *st = uni_calls_stats(l->calls);
 
+	if (what[0] == '\0')
+		what = "the guest"; /* nothing is written, so no file has a name */
 	if (st->events == 0)
 		uni_note("%s: no call was recorded", what);
 	if (st->lost != 0)
