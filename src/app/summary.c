@@ -84,21 +84,25 @@ static void tell_samples(const char *of, const char *sep, const struct uni_recor
 	/* A guest that samples itself has rings for more CPUs than may run: see tell_cost(). */
 	uint32_t nr = st->silent < m->nr_vcpus ? m->nr_vcpus - st->silent : m->nr_vcpus;
 	const struct uni_sample_filter on_cpu = { .on_cpu = true };
-	char missed[96], chains[96] = "", text[UNI_QUALITY_METHOD];
+	char missed[96], taken[96] = "", chains[96] = "", text[UNI_QUALITY_METHOD];
 
 	if (uni_quality_streamed(m))
 		(void)snprintf(missed, sizeof(missed), "%" PRIu64 " lost", st->lost);
 	else
 		(void)snprintf(missed, sizeof(missed), "%" PRIu64 " late, %" PRIu64 " skipped",
 			st->late, st->skipped);
+	/* As the report says it. */
+	if (!uni_quality_streamed(m) && st->weight > st->samples && st->skipped != 0)
+		(void)snprintf(taken, sizeof(taken),
+			"%" PRIu64 " taken, which stand for skipped deadlines, too; ", st->samples);
 	/* No chain, no share; and none of a guest that stands still. */
 	if (st->weight != 0 && !uni_quality_stands_still(st, &on_cpu))
 		(void)snprintf(chains, sizeof(chains),
 			", %" PRIu64 " chain%s cut short (%.2f %% complete)", st->truncated,
 			uni_plural(st->truncated), complete);
-	uni_note("%s%s%" PRIu64 " sample%s in %.1f s from %" PRIu32 " vCPU%s, %s%s", of, sep,
+	uni_note("%s%s%" PRIu64 " sample%s in %.1f s from %" PRIu32 " vCPU%s, %s%s%s", of, sep,
 		st->weight, uni_plural(st->weight), uni_quality_seconds(st), nr, uni_plural(nr),
-		missed, chains);
+		taken, missed, chains);
 	if (st->weight == 0 && uni_quality_seconds(st) * m->frequency < 2)
 		uni_note("%s%sthat was too short for a sample at %g Hz", of, sep, m->frequency);
 	else if (st->weight == 0 && m->left_off == 0 && may_sleep(m->target))

@@ -65,7 +65,7 @@ const char *uni_change_text(enum uni_change_kind kind)
 		[UNI_CHANGE_HYPERVISOR] = "pages of the hypervisor",
 		[UNI_CHANGE_MOVED] = "addresses of an image that was moved",
 		[UNI_CHANGE_TABLE] = "page tables' bits",
-		[UNI_CHANGE_ASSEMBLER] = "assembler's own changes",
+		[UNI_CHANGE_ASSEMBLER] = "code without a type (boot code, padding)",
 	};
 
 	return text[kind];
