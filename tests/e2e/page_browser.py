@@ -434,7 +434,7 @@ def busy(b):
 def mirage(b):
     b.open(f"file://{T}/ring.html")
     b.settle()
-    ok("1 promise failed (red); else nothing is wrong" in text(b, ".card.inner"), "mirage: what is red is told", text(b, ".card.inner"))
+    ok("1 promise failed (red). No finding in what is known. Not known: " in text(b, ".card.inner"), "mirage: what is red is told", text(b, ".card.inner"))
     b.run("(p => { const f = p.ctx.fillText; window.told = []; p.ctx.fillText = function (s, ...a) { told.push(s); f.call(this, s, ...a); }; p.draw(); })(uniscope.page.view().plot)")
     ok(b.run("told.includes('5 ns')") and not b.run("told.some(s => s.startsWith('0.0000'))"), "mirage: moments of nanoseconds are in nanoseconds", b.run("told"))
     same(tabs(b), ["timeline", "quality"], "mirage: a trace of MirageOS is a page")
