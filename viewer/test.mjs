@@ -191,7 +191,7 @@ const clear = (unknown, doubts, fate) => allClear({ fate, doubts }, { lost: 0, u
 same(clear([], [], [0]), 'Nothing is wrong with the threads of this trace, as far as it tells.', 'all is known');
 same(clear(['what waits'], [], [0]), 'No finding in what is known. Not known: what waits.', 'something is not known');
 same(clear([], [1], [0]), 'No certain finding.', 'something is in doubt');
-// What makes names or times doubtful is told above each view.
+// Each view has above it why names or times are doubtful.
 globalThis.document = { documentElement: { dataset: {} } };
 globalThis.matchMedia = () => ({ matches: false, addEventListener() {} });
 const { doubtful } = await import(join(out, 'quality.mjs'));

@@ -109,8 +109,8 @@ void uni_findings_deinit(struct uni_findings *f);
 /* Did any promise exist before the trace began whose waits then are not known? A promise that hangs
  * since then makes no event. */
 bool uni_promise_begin_unknown(const struct uni_promise_model *m);
-/* What a trace does not tell, a line each: nothing that is found in it proves that all is well.
- * Returns how many lines there are. */
+/* Tells what is not in a trace, a line each. If any is, finding nothing does not prove that all is
+ * well. Returns how many lines there are. */
 #define UNI_PROMISE_UNKNOWNS 4
 #define UNI_PROMISE_UNKNOWN  96
 size_t uni_promise_unknown(
