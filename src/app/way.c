@@ -127,24 +127,17 @@ static bool is_stopped(const struct uni_spec *spec, const struct uni_attach_args
 	return ops->stops != NULL && ops->stops(spec, &wish);
 }
 
-/* By its user, if that user may; else by an observer. Otherwise all stays as it is. */
-static void plan_stopped(
+/* Otherwise all stays as it is. */
+static void plan_owner(
 	const struct uni_spec *spec, const struct uni_attach_args *args, struct uni_guest_plan *ret)
 {
 	const struct uni_target_ops *ops = uni_target_backend(spec->scheme);
 	struct uni_err ignored = { 0 };
 
-	if (ops->stopped_pid == NULL || args->qmp != NULL ||
-		ops->stopped_pid(spec, &ret->pid, &ignored) != 0)
-		return;
-	if (uni_privilege_owner_may_trace(ret->pid)) {
+	if (ops->stopped_pid != NULL && args->qmp == NULL &&
+		ops->stopped_pid(spec, &ret->pid, &ignored) == 0 &&
+		uni_privilege_owner_may_trace(ret->pid))
 		ret->rights = UNI_GUEST_OWNER;
-		return;
-	}
-	if (args->shared == NULL || args->writes ||
-		ops->hand_hold(spec, args->shared, &ret->watched, &ignored) != 0)
-		return;
-	ret->rights = UNI_GUEST_NONE;
 }
 
 /* One look at a VM stops it, and begins with what the kernel knows, if that can be had. */
@@ -153,8 +146,8 @@ static void plan_look(
 {
 	struct uni_err ignored = { 0 };
 
-	plan_stopped(spec, args, ret);
-	if (ret->rights != UNI_GUEST_ALL)
+	plan_owner(spec, args, ret);
+	if (ret->rights == UNI_GUEST_OWNER)
 		(void)uni_target_backend(spec->scheme)
 			->hand_over(spec, args->shared, false, &ignored);
 }
@@ -305,7 +298,7 @@ static int plan_vm(const struct uni_spec *spec, const struct uni_attach_args *ar
 	if (by_image)
 		rc = wait_for_judge(judge, &stop, err);
 	if (rc == 0 && stop)
-		plan_stopped(spec, args, ret);
+		plan_owner(spec, args, ret);
 	else if (rc == 0 && ok)
 		*ret = (struct uni_guest_plan){ .rights = UNI_GUEST_NONE,
 			.watched = { .pid = watched } };
@@ -329,7 +322,7 @@ int uni_guest_plan_rights(const struct uni_spec *spec, const struct uni_attach_a
 	else if (args->once)
 		plan_look(spec, args, ret);
 	else if (is_stopped(spec, args))
-		plan_stopped(spec, args, ret);
+		plan_owner(spec, args, ret);
 	else
 		return plan_vm(spec, args, ret, err);
 	return 0;

@@ -16,8 +16,6 @@ void uni_target_shared_destroy(struct uni_target_shared *s)
 {
 	if (s == NULL)
 		return;
-	if (s->kvm_held != NULL)
-		s->kvm_held_free(s->kvm_held);
 	if (s->kvm != NULL)
 		s->kvm_free(s->kvm);
 	if (s->gdb != NULL)

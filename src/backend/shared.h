@@ -14,8 +14,6 @@ struct uni_target_shared {
 	pthread_mutex_t lock; /* held while a part is made */
 	void *kvm;	      /* NULL: not made yet */
 	void (*kvm_free)(void *kvm);
-	void *kvm_held; /* guests that are prepared, but not attached yet */
-	void (*kvm_held_free)(void *held);
 	void *gdb; /* guardians, one a guest; NULL: each attach makes its own */
 	void (*gdb_free)(void *gdb);
 	void *xen; /* open domains; NULL: each attach opens its own */

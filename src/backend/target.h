@@ -115,7 +115,6 @@ struct uni_target_info {
 
 struct uni_target;
 struct uni_target_shared;
-struct uni_watched;
 struct uni_patch_job;
 
 /* A mapped file with code; its first byte is at gva. name: the path that it had when it was mapped.
@@ -206,13 +205,6 @@ struct uni_target_ops {
 	 * -UNI_ENOTSUP: attaching takes more.
 	 */
 	int (*stopped_pid)(const struct uni_spec *spec, int *ret, struct uni_err *err);
-	/*
-	 * The same where that takes rights: does what needs them. Then attach() works without, and
-	 * the observer of this process stops it. Otherwise returns why not. Reads nothing of the
-	 * guest.
-	 */
-	int (*hand_hold)(const struct uni_spec *spec, struct uni_target_shared *shared,
-		struct uni_watched *ret, struct uni_err *err);
 	/* Is the guest stopped for each sample, whatever its image is? Optional: it is not. */
 	bool (*stops)(const struct uni_spec *spec, const struct uni_way_wish *wish);
 

@@ -233,11 +233,11 @@ static int add_stoppers(scmp_filter_ctx f)
 {
 	static const int calls[] = { SCMP_SYS(sched_setscheduler), SCMP_SYS(sched_setaffinity),
 		SCMP_SYS(sched_setattr), SCMP_SYS(sched_getscheduler), SCMP_SYS(getpriority),
-		SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev) };
+		SCMP_SYS(process_vm_readv) };
 	int r = uni_filter_add(f, calls, uni_array_len(calls));
 #ifndef UNI_CONFINE_WIDE
 	static const unsigned long stop[] = { PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_GETREGSET,
-		PTRACE_SETREGSET, PTRACE_DETACH };
+		PTRACE_DETACH };
 	static const unsigned long watch[] = { PERF_EVENT_IOC_ENABLE, PERF_EVENT_IOC_DISABLE };
 	static const unsigned long exact[] = { PR_SET_TIMERSLACK };
 

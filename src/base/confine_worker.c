@@ -10,6 +10,9 @@
 #include "base/checked.h"
 #include "base/filter.h"
 
+#define X86_GETREGS 12u /* PTRACE_... */
+#define X86_SETREGS 13u
+
 static int add_watchers(scmp_filter_ctx f)
 {
 	static const unsigned long bpf[] = { BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM,
@@ -49,8 +52,8 @@ static int add_tracers(scmp_filter_ctx f)
 #ifndef UNI_CONFINE_WIDE
 	static const unsigned long ioctls[] = { KVM_CREATE_VM, KVM_CHECK_EXTENSION };
 	static const unsigned long signals[] = { PR_SET_PDEATHSIG };
-	static const unsigned long hold[] = { PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_GETREGSET,
-		PTRACE_SETREGSET, PTRACE_DETACH };
+	static const unsigned long hold[] = { PTRACE_SEIZE, PTRACE_INTERRUPT, X86_GETREGS,
+		X86_SETREGS, PTRACE_DETACH };
 
 	r = uni_filter_add_each(f, SCMP_SYS(ioctl), 1, ioctls, uni_array_len(ioctls));
 	if (r == 0)

@@ -16,7 +16,6 @@
 #include "base/catch.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/holder.h"
 #include "base/opener.h"
 #include "base/side.h"
 #include "base/stop.h"
@@ -217,17 +216,15 @@ static int stop_there(const struct uni_observe_request *q, struct uni_observe_re
 	return rc;
 }
 
-/* Both sides of a pause: this process, and a thread of the worker. Returns 1 if they are paired. */
-static int set_priority(int tid, bool first, int cpu)
+/* Both sides of a pause: this process, and a thread of the worker. */
+static int set_priority(int tid, bool first)
 {
 	const struct sched_param p = { .sched_priority = first ? 1 : 0 };
 	int policy = SCHED_RESET_ON_FORK | (first ? SCHED_FIFO : SCHED_OTHER);
 
 	if (!is_thread(getppid(), tid) || sched_setscheduler(tid, policy, &p) != 0)
 		return -1;
-	if (sched_setscheduler(0, policy, &p) != 0)
-		return -1;
-	return uni_holder_pair(tid, first ? cpu : -1);
+	return sched_setscheduler(0, policy, &p);
 }
 
 static bool is_any_late(void)
@@ -236,7 +233,7 @@ static bool is_any_late(void)
 		if (stops[i].pending)
 			return true;
 	}
-	return uni_holder_any_late();
+	return false;
 }
 
 /* A worker that does not go on must not hold the guest; nor may a stop that comes late. */
@@ -244,13 +241,10 @@ static void await_request(int worker)
 {
 	struct pollfd p = { .fd = worker, .events = POLLIN };
 
-	while (is_any_late() && poll(&p, 1, LATE_MS) == 0) {
+	while (is_any_late() && poll(&p, 1, LATE_MS) == 0)
 		let_go(-1);
-		uni_holder_settle();
-	}
 	if (poll(&p, 1, HELD_MS) == 0)
 		let_go(0);
-	uni_holder_settle();
 }
 
 static int do_request(struct uni_observe_request *q, struct uni_observe_reply *reply)
@@ -266,17 +260,11 @@ static int do_request(struct uni_observe_request *q, struct uni_observe_reply *r
 	if (q->op == UNI_OBSERVE_THERE)
 		return stop_there(q, reply);
 	if (q->op == UNI_OBSERVE_PRIORITY)
-		return set_priority(q->tid, q->flags > 0, q->flags - UNI_OBSERVE_ON);
+		return set_priority(q->tid, q->flags != 0);
 	if (q->op == UNI_OBSERVE_LET_GO) {
 		let_go(q->tid);
-		if (q->tid == 0)
-			uni_holder_let_go();
 		return 0;
 	}
-	if (q->op == UNI_OBSERVE_WRITE_RUN)
-		return uni_holder_write_run(observed, q);
-	if (q->op == UNI_OBSERVE_PAGE)
-		return uni_holder_page();
 	errno = EACCES;
 	if (!uni_observe_may_name(observed, q->path))
 		return -1;
@@ -298,10 +286,6 @@ static int do_request(struct uni_observe_request *q, struct uni_observe_reply *r
 	case UNI_OBSERVE_CATCH:
 	case UNI_OBSERVE_THERE:
 	case UNI_OBSERVE_PRIORITY:
-	case UNI_OBSERVE_RUNS:
-	case UNI_OBSERVE_WRITE_RUN:
-	case UNI_OBSERVE_PAGE:
-	case UNI_OBSERVE_HOLD:
 		break;
 	}
 	return -1;
@@ -309,8 +293,7 @@ static int do_request(struct uni_observe_request *q, struct uni_observe_reply *r
 
 bool uni_observe_gives_fd(uint32_t op)
 {
-	return op == UNI_OBSERVE_OPEN || op == UNI_OBSERVE_EVENT || op == UNI_OBSERVE_MAP ||
-	       op == UNI_OBSERVE_PAGE;
+	return op == UNI_OBSERVE_OPEN || op == UNI_OBSERVE_EVENT || op == UNI_OBSERVE_MAP;
 }
 
 void uni_observe_serve(int pid, int worker)
@@ -320,7 +303,7 @@ void uni_observe_serve(int pid, int worker)
 	_cleanup_close_ int fd = -1;
 
 	observed = pid;
-	for (bool first = true;; first = false) {
+	for (;;) {
 		int r;
 
 		await_request(worker);
@@ -330,11 +313,7 @@ void uni_observe_serve(int pid, int worker)
 			(void)close(fd);
 		q.path[sizeof(q.path) - 1] = '\0';
 		memset(&reply, 0, sizeof(reply));
-		if (q.op == UNI_OBSERVE_HOLD && uni_holder_hold(observed, &q))
-			continue;
-		r = q.op == UNI_OBSERVE_HOLD		? 0
-		    : q.op == UNI_OBSERVE_RUNS && first ? uni_holder_take_runs(&q)
-							: do_request(&q, &reply);
+		r = do_request(&q, &reply);
 		reply.result = r < 0 ? -errno : r;
 		fd = uni_observe_gives_fd(q.op) ? r : -1;
 		if (!uni_side_send(worker, &reply, sizeof(reply), fd))

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sched.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,54 +13,50 @@
 
 #include "base/catch.h"
 #include "base/checked.h"
-#include "base/observers.h"
 #include "base/opener.h"
 #include "base/side.h"
 #include "base/stop.h"
 
 /* One child for each process that is watched. */
-static struct uni_observer observers[UNI_OBSERVER_MAX];
+static struct observer {
+	int fd;	       /* the worker's way to it */
+	int pid;       /* the process that may be looked into */
+	int memory_fd; /* of that process */
+	bool stops;
+	uint64_t caps; /* at most */
+	/* One thread at a time. A slow opener (base/door.h) is no reason to hold a guest for
+	 * longer. */
+	pthread_mutex_t asking;
+} observers[UNI_OBSERVER_MAX];
 static size_t nr_observers;
 static bool reads_itself;
 
-static int begin_child(struct uni_observer *o, struct uni_err *err)
+int uni_observer_begin(int pid, bool stops, bool writes, uint64_t caps, struct uni_err *err)
 {
-	struct uni_opener_job job = {
-		.kind = o->stops ? UNI_OPENER_STOPPED : UNI_OPENER_PROCESS,
-		.caps = o->caps,
-		.pid = o->pid,
-		.rules = -1,
-	};
+	struct uni_opener_job job = { .kind = stops ? UNI_OPENER_STOPPED : UNI_OPENER_PROCESS,
+		.caps = caps,
+		.pid = pid,
+		.rules = -1 };
+	struct observer *o = &observers[nr_observers];
+	int rc, memory_fd = -1;
+	char path[32];
 
 	if (nr_observers == UNI_OBSERVER_MAX)
 		return uni_err_set(err, UNI_ENOTSUP, "at most %d processes are watched at once",
 			UNI_OBSERVER_MAX);
-	return uni_side_begin(&job, &o->fd, err);
-}
-
-/* Its first request is that for threads to hold. */
-int uni_observer_begin(const struct uni_observer_job *job, struct uni_err *err)
-{
-	struct uni_observer one = { .pid = job->pid, .caps = job->caps, .stops = job->stops };
-	struct uni_observer *o = &observers[nr_observers % UNI_OBSERVER_MAX];
-	int rc, memory_fd = -1;
-	char path[32];
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/mem", job->pid);
-	if (job->writes)
+	*o = (struct observer){ .pid = pid, .caps = caps, .stops = stops };
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	if (writes)
 		memory_fd = open(path, O_RDWR | O_CLOEXEC);
-	rc = begin_child(&one, err);
+	rc = uni_side_begin(&job, &o->fd, err);
 	if (rc != 0) {
 		(void)close(memory_fd);
 		return rc;
 	}
-	*o = one;
 	(void)pthread_mutex_init(&o->asking, NULL);
 	nr_observers++;
-	if (job->nr_runs != 0)
-		rc = uni_observer_begin_hold(o, job->runs, job->nr_runs, err);
 	o->memory_fd = memory_fd >= 0 ? memory_fd : uni_observer_open(path, O_RDONLY);
-	return rc;
+	return 0;
 }
 
 void uni_observer_leave_memory(void)
@@ -82,7 +78,7 @@ bool uni_observer_is_used(void)
 	return nr_observers != 0;
 }
 
-struct uni_observer *uni_observer_find(int pid)
+static struct observer *find_observer(int pid)
 {
 	for (size_t i = 0; i < nr_observers; i++) {
 		if (observers[i].pid == pid)
@@ -92,24 +88,24 @@ struct uni_observer *uni_observer_find(int pid)
 }
 
 /* Things of no process are asked of the one with most rights. */
-static struct uni_observer *first_observer(void)
+static struct observer *first_observer(void)
 {
-	struct uni_observer *r = observers;
+	struct observer *r = observers;
 
 	for (size_t i = 1; i < nr_observers; i++)
 		r = (r->caps & ~observers[i].caps) == 0 ? &observers[i] : r;
 	return r;
 }
 
-static struct uni_observer *observer_of(const char *path)
+static struct observer *observer_of(const char *path)
 {
 	int pid = strncmp(path, "/proc/", 6) == 0 ? (int)strtol(path + 6, NULL, 10) : 0;
-	struct uni_observer *o = pid != 0 ? uni_observer_find(pid) : first_observer();
+	struct observer *o = pid != 0 ? find_observer(pid) : first_observer();
 
 	return nr_observers != 0 && o != NULL && uni_observe_may_name(o->pid, path) ? o : NULL;
 }
 
-static struct uni_observer *observer_of_thread(int tid)
+static struct observer *observer_of_thread(int tid)
 {
 	char path[64];
 
@@ -148,31 +144,27 @@ bool uni_observer_lists(int dir)
 	       uni_observer_has(path);
 }
 
-int uni_observer_ask(struct uni_observer *o, const struct uni_observe_request *q,
+/* The result, or -1 and errno. */
+static int ask_child(struct observer *o, struct uni_observe_request *q, const char *path,
 	struct uni_observe_reply *reply)
 {
 	const struct uni_side_talk t = { -1, q, sizeof(*q), reply, sizeof(*reply), &o->asking };
+	int64_t result;
 	int fd;
-	int64_t result = uni_side_ask(o->fd, &t, &fd);
 
-	return result >= 0 && uni_observe_gives_fd(q->op) ? fd : (int)result;
-}
-
-static int ask_child(struct uni_observer *o, struct uni_observe_request *q, const char *path,
-	struct uni_observe_reply *reply)
-{
 	if (strlen(path) >= sizeof(q->path)) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
 	(void)snprintf(q->path, sizeof(q->path), "%s", path);
-	return uni_observer_ask(o, q, reply);
+	result = uni_side_ask(o->fd, &t, &fd);
+	return result >= 0 && uni_observe_gives_fd(q->op) ? fd : (int)result;
 }
 
 static int ask_path(
 	struct uni_observe_request *q, const char *path, struct uni_observe_reply *reply)
 {
-	struct uni_observer *o = observer_of(path);
+	struct observer *o = observer_of(path);
 
 	if (o != NULL)
 		return ask_child(o, q, path, reply);
@@ -336,19 +328,16 @@ int uni_observer_stop_there(int pid, struct uni_thread_stop *s, int cpu, struct 
 
 bool uni_observer_hurry(bool on)
 {
-	struct uni_observe_request q = { .op = UNI_OBSERVE_PRIORITY, .tid = (int)gettid() };
+	struct uni_observe_request q = {
+		.op = UNI_OBSERVE_PRIORITY, .flags = on, .tid = (int)gettid()
+	};
 	struct uni_observe_reply reply = { 0 };
-	bool pair = nr_observers == 1 && observers[0].page != NULL, done = false;
 
-	if (on)
-		q.flags = pair ? UNI_OBSERVE_ON + sched_getcpu() : 1;
-	for (size_t i = 0; i < nr_observers; i++) {
-		struct uni_observer *o = &observers[i];
-		int r = o->stops ? uni_observer_ask(o, &q, &reply) : -1;
+	bool done = false;
 
-		o->paired = r == 1;
-		done = done || r >= 0;
-	}
+	for (size_t i = 0; i < nr_observers; i++)
+		done = (observers[i].stops && ask_child(&observers[i], &q, "", &reply) == 0) ||
+		       done;
 	return done;
 }
 
@@ -390,7 +379,7 @@ static ssize_t copy_from_file(int memory_fd, const struct iovec *local, size_t n
 ssize_t uni_observer_copy(int pid, const struct iovec *local, size_t nr_local,
 	const struct iovec *remote, size_t nr_remote)
 {
-	const struct uni_observer *o = reads_itself ? NULL : uni_observer_find(pid);
+	const struct observer *o = reads_itself ? NULL : find_observer(pid);
 
 	if (o != NULL)
 		return copy_from_file(o->memory_fd, local, nr_local, remote, nr_remote);
@@ -399,7 +388,7 @@ ssize_t uni_observer_copy(int pid, const struct iovec *local, size_t nr_local,
 
 int uni_observer_open_writable(int pid)
 {
-	const struct uni_observer *o = uni_observer_find(pid);
+	const struct observer *o = find_observer(pid);
 	char path[32];
 
 	if (o != NULL && !reads_itself)

@@ -22,25 +22,16 @@
 
 struct perf_event_attr;
 struct uni_catch;
-struct uni_hold_page;
 struct uni_there;
 struct uni_thread_stop;
 
 #define UNI_OBSERVER_MAX 64 /* processes at once */
 
-struct uni_observer_job {
-	int pid;
-	bool stops;    /* it can stop the process' threads */
-	bool writes;   /* the worker keeps the process' memory open for writing */
-	uint64_t caps; /* that it has at most (base/caps.h) */
-	/* If it is a VMM whose vCPUs are stopped (base/hold.h): where it has mapped kvm_run. The
-	 * observer writes there and nowhere else. */
-	const uint64_t *runs;
-	uint32_t nr_runs;
-};
-
-/* Starts the observer of this process. */
-int uni_observer_begin(const struct uni_observer_job *job, struct uni_err *err);
+/*
+ * Starts the observer of this process, with these capabilities at most (base/caps.h). stops: it can
+ * stop its threads. writes: the worker keeps the process' memory open for writing.
+ */
+int uni_observer_begin(int pid, bool stops, bool writes, uint64_t caps, struct uni_err *err);
 bool uni_observer_is_used(void); /* this process is a worker that watches */
 void uni_observer_leave(void);	 /* uni_door_leave() */
 
@@ -71,19 +62,6 @@ int uni_observer_map_create(const struct uni_observer_map *map);
  */
 int uni_observer_stop(struct uni_thread_stop *s, void *regs, size_t size);
 void uni_observer_let_go(struct uni_thread_stop *s);
-
-/* Does it stop the vCPUs of this process? */
-bool uni_observer_holds(int pid);
-/*
- * Stops these threads (0: none), for as long as brief_ns if there are several, else until_ns at
- * most. Returns what is seen of each; NULL: there is no observer any more. If it hears nothing for
- * a second, it lets them go.
- */
-const struct uni_hold_page *uni_observer_hold(int pid, const int *tids, uint32_t nr, unsigned flags,
-	uint64_t until_ns, uint64_t brief_ns);
-void uni_observer_release(int pid);
-/* Asks KVM for registers by kvm_valid_regs; unmark: writes 0 to the copy of rip instead. */
-int uni_observer_write_run(int pid, uint64_t run_hva, uint64_t valid, bool unmark);
 
 /* uni_catch_thread() (base/catch.h). Also without an observer. */
 int uni_observer_catch(int pid, struct uni_thread_stop *s, int cpu, struct uni_catch *ret);

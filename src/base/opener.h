@@ -84,21 +84,14 @@ enum uni_observe_op {
 	UNI_OBSERVE_MAP,
 	UNI_OBSERVE_STOP, /* flags: 1, until it is let go */
 	UNI_OBSERVE_LET_GO,
-	UNI_OBSERVE_CATCH,     /* flags: a CPU; base/catch.h; the text is a struct uni_catch */
-	UNI_OBSERVE_THERE,     /* flags: a CPU; base/catch.h; the text is a struct uni_there */
-	UNI_OBSERVE_PRIORITY,  /* flags: 1, as base/hurry.h; 0, as usual */
-	UNI_OBSERVE_RUNS,      /* only as the first request; the path is base/holder.c's runs */
-	UNI_OBSERVE_WRITE_RUN, /* until_ns: the mapping; flags: bits for KVM; tid: 1, the mark */
-	UNI_OBSERVE_PAGE,      /* struct uni_hold_page */
-	UNI_OBSERVE_HOLD,      /* flags: base/hold.h; tid: how many; the path is their numbers */
+	UNI_OBSERVE_CATCH,    /* flags: a CPU; base/catch.h; the text is a struct uni_catch */
+	UNI_OBSERVE_THERE,    /* flags: a CPU; base/catch.h; the text is a struct uni_there */
+	UNI_OBSERVE_PRIORITY, /* flags: 1, as base/hurry.h; 0, as usual */
 };
-
-#define UNI_OBSERVE_ON 2 /* plus the CPU */
 
 struct uni_observe_request {
 	uint32_t op;
 	int32_t flags, tid;
-	uint64_t until_ns, brief_ns; /* for how long stops are awaited: of one, of several */
 	struct uni_observer_map map;
 	struct perf_event_attr attr;
 	char path[PATH_MAX];

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/caps.h"
-#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/confine.h"
 #include "base/door.h"
@@ -209,10 +208,7 @@ int uni_privilege_drop_to_owner(int pid, struct uni_err *err)
 	int rc = geteuid() == 0 ? begin_opener(err) : 0;
 
 	if (rc == 0)
-		rc = uni_observer_begin(
-			&(struct uni_observer_job){
-				.pid = pid, .stops = true, .caps = BESIDE | reading_caps() },
-			err);
+		rc = uni_observer_begin(pid, true, false, BESIDE | reading_caps(), err);
 	if (rc != 0)
 		return rc;
 	uni_observer_leave_memory();
@@ -277,19 +273,18 @@ static bool is_earlier(const struct uni_watched *w, size_t i)
 /* One child for each process, be it watched in two ways. */
 static int begin_observer(const struct uni_watched *w, size_t nr, size_t i, struct uni_err *err)
 {
-	struct uni_observer_job job = { .pid = w[i].pid };
+	bool stops = false, writes = false;
+	uint64_t caps = 0;
 
 	for (size_t k = i; k < nr; k++) {
 		if (w[k].pid != w[i].pid)
 			continue;
-		job.stops = job.stops || w[k].stops || w[k].beside;
-		job.writes = job.writes || w[k].writes;
-		job.caps |= w[k].beside ? BESIDE | reading_caps() : observers_caps();
-		job.caps |= w[k].stops ? PROCESSES : 0;
-		job.runs = w[k].nr_runs != 0 ? w[k].runs : job.runs;
-		job.nr_runs = uni_max(job.nr_runs, w[k].nr_runs);
+		stops = stops || w[k].stops || w[k].beside;
+		writes = writes || w[k].writes;
+		caps |= w[k].beside ? BESIDE | reading_caps() : observers_caps();
+		caps |= w[k].stops ? PROCESSES : 0;
 	}
-	return uni_observer_begin(&job, err);
+	return uni_observer_begin(w[i].pid, stops, writes, caps, err);
 }
 
 int uni_privilege_drop_watching(const struct uni_watched *w, size_t nr, struct uni_err *err)

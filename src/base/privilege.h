@@ -7,7 +7,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -37,9 +36,6 @@ struct uni_watched {
 	/* The guest is reached by a child (uni_privilege_keep_connecting()) or a connection. Only
 	 * the memory of this process is read, the VMM; pid 0: of none. */
 	bool beside;
-	/* And it is a VMM whose vCPUs are stopped: its mappings of kvm_run. */
-	const uint64_t *runs;
-	uint32_t nr_runs;
 };
 
 /*

@@ -176,7 +176,7 @@ MAY_BY_PATH = {
     r"src/backend/xen/(granted_page|keeper)\.c": "/dev/xen; keeper: its own locks in a folder that it checks",
     r"src/backend/helper\.c|src/app/(browser|xl|serve_child)\.c": "/dev/null",
     r"src/app/child\.c": "/dev/null; reads the console's file, which the user may name",
-    r"src/base/(io|outdir|catch|confine_rules|door|holder|opener|observer?|side_begin)\.c":
+    r"src/base/(io|outdir|catch|confine_rules|door|opener|observer?|side_begin)\.c":
         "the functions that all others use; confine: to name folders only; side: the program beside this one",
     r"src/recording/folder\.c": "opens a session's folder to read; the rest is below its descriptor",
     r"src/backend/stream/line\.c": "the device of a serial line",

@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -128,31 +127,6 @@ def reads_bare(program, image, log, args, others=(), status=0):
             assert pid in bare, f"with all rights: {pid} {call}"
             readers.add(pid)
     assert len(readers) >= 1, f"{args}: nothing has read the image"
-
-
-def ask(url, uid):
-    host, path = url.removeprefix("http://").split("/", 1)
-    os.seteuid(uid)  # the socket is that user's
-    try:
-        s = socket.socket()
-    finally:
-        os.seteuid(0)
-    with s:
-        s.settimeout(300)
-        s.connect(("127.0.0.1", int(host.split(":")[1])))
-        s.sendall(f"GET /{path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
-        return int(s.recv(4096).split()[1])
-
-
-def is_held(guest):
-    """Somebody traces one of its threads."""
-    return any("TracerPid:\t0\n" not in open(f"/proc/{guest.p.pid}/task/{t}/status", encoding="utf-8").read()
-               for t in os.listdir(f"/proc/{guest.p.pid}/task"))
-
-
-def ticks_of(guest):
-    with open(f"/proc/{guest.p.pid}/stat", encoding="utf-8") as f:
-        return sum(map(int, f.read().rsplit(")", 1)[1].split()[11:13]))  # some kernels count a guest's time as their own
 
 
 def finish():

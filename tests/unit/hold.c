@@ -16,8 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/hold.h"
-#include "backend/kvm/vcpu.h"
+#include "backend/kvm/hold.h"
 
 /* Shared with the child. */
 struct shared {

@@ -73,24 +73,23 @@ static void system_registers(void **state)
 	assert_int_equal(out.sys[UNI_X86_GS_BASE], 9);
 }
 
-static enum uni_doing doing(const char *text, int *fd)
+static enum uni_kvm_doing doing(const char *text, int *fd)
 {
 	*fd = -1;
-	return uni_doing_parse(text, strlen(text), fd);
+	return uni_kvm_doing_parse(text, strlen(text), fd);
 }
 
 /* A guest died, and its VMM lives: no vCPU is in KVM. */
 static void all_vcpus_have_left(void **state)
 {
-	struct uni_kvm_vcpu v[2] = { { .hold.doing = UNI_DOING_ELSE },
-		{ .hold.doing = UNI_DOING_ELSE } };
+	struct uni_kvm_vcpu v[2] = { { .doing = UNI_DOING_ELSE }, { .doing = UNI_DOING_ELSE } };
 	struct uni_err err = { 0 };
 
 	assert_int_equal(uni_kvm_left(42, v, 2, &err), -UNI_EBUSY);
 	assert_non_null(strstr(err.msg, "sleep in the VMM, pid 42"));
-	v[1].hold.doing = UNI_DOING_IN_RUN;
+	v[1].doing = UNI_DOING_IN_RUN;
 	assert_int_equal(uni_kvm_left(42, v, 2, &err), 0);
-	v[1].hold.doing = UNI_DOING_RUNNING;
+	v[1].doing = UNI_DOING_RUNNING;
 	assert_int_equal(uni_kvm_left(42, v, 2, &err), 0);
 	assert_int_equal(uni_kvm_left(42, v, 0, &err), 0);
 }
@@ -117,7 +116,7 @@ static void what_a_thread_does(void **state)
 
 static bool awake(const char *text)
 {
-	return uni_doing_is_awake_parse(text, strlen(text));
+	return uni_kvm_is_awake_parse(text, strlen(text));
 }
 
 static void who_is_awake(void **state)
@@ -129,7 +128,7 @@ static void who_is_awake(void **state)
 	assert_false(awake("143 (qemu) "));
 	assert_false(awake("143 R"));
 	assert_false(awake(""));
-	assert_false(uni_doing_is_awake(-1));
+	assert_false(uni_kvm_is_awake(-1));
 }
 
 static void names_of_vcpu_threads(void **state)

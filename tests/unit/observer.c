@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
-#include <linux/kvm.h>
 #include <linux/perf_event.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -23,7 +22,6 @@
 #include "base/door.h"
 #include "base/io.h"
 #include "base/observer.h"
-#include "base/observers.h"
 #include "base/stop.h"
 
 #ifdef __has_feature /* clang */
@@ -38,15 +36,6 @@
 
 static pid_t watched;
 static char *memory; /* two pages in both processes; what follows is not mapped */
-
-static int begin(int pid, bool stops, bool writes, struct uni_err *err)
-{
-	const struct uni_observer_job job = {
-		.pid = pid, .stops = stops, .writes = writes, .caps = ~0ull
-	};
-
-	return uni_observer_begin(&job, err);
-}
 
 static int begin_observer(void **state)
 {
@@ -67,7 +56,7 @@ static int begin_observer(void **state)
 	}
 	if (waitpid(watched, NULL, WUNTRACED) != watched)
 		return -1;
-	return begin(watched, true, false, &err);
+	return uni_observer_begin(watched, true, false, ~0ull, &err);
 }
 
 static int end_watched(void **state)
@@ -259,7 +248,7 @@ static void looks_into_each_process(void **state)
 	}
 	assert_int_equal(waitpid(other, NULL, WUNTRACED), other);
 	assert_false(uni_observer_has(path_of(other, "maps")));
-	assert_int_equal(begin(other, true, true, &err), 0);
+	assert_int_equal(uni_observer_begin(other, true, true, ~0ull, &err), 0);
 	assert_int_equal(kill(other, SIGCONT), 0);
 	for (int i = 0; i < 2; i++) {
 		pid_t pid = i == 0 ? other : watched;
@@ -285,97 +274,6 @@ static void looks_into_each_process(void **state)
 	assert_int_equal(waitpid(other, NULL, 0), other);
 }
 
-/* On a busy host it stops late. */
-static bool stands(pid_t vmm, const int *tid)
-{
-	const uint64_t long_ns = 20000000000;
-
-	for (int i = 0; i < 20; i++) {
-		const struct uni_hold_page *p = uni_observer_hold(vmm, tid, 1, 0, long_ns, long_ns);
-
-		assert_non_null(p);
-		if (p->seen[0].state == UNI_HOLD_STOPPED)
-			return true;
-		uni_observer_release(vmm);
-		if (p->seen[0].doing == UNI_DOING_GONE)
-			return false;
-	}
-	return false;
-}
-
-/* A word of its memory. */
-static uint64_t word_at(pid_t pid, uint64_t at)
-{
-	uint64_t v = 0;
-	struct iovec local = { &v, sizeof(v) }, remote = { (void *)(uintptr_t)at, sizeof(v) };
-
-	assert_int_equal(uni_observer_copy(pid, &local, 1, &remote, 1), sizeof(v));
-	return v;
-}
-
-/* The page stands for kvm_run: the words that ask KVM for registers are written, and no others. */
-static void writes_to_runs_alone(pid_t vmm)
-{
-	const uint64_t run = (uint64_t)(uintptr_t)memory, other = run + PAGE;
-	const uint64_t valid = offsetof(struct kvm_run, kvm_valid_regs),
-		       rip = offsetof(struct kvm_run, s.regs.regs.rip);
-	struct uni_err err = { 0 };
-
-	assert_int_equal(uni_observer_write_run(vmm, run, 0xf0 | KVM_SYNC_X86_REGS, false), 0);
-	assert_int_equal(word_at(vmm, run + valid), KVM_SYNC_X86_REGS);
-	assert_int_not_equal(word_at(vmm, run + rip), 0);
-	assert_int_equal(uni_observer_write_run(vmm, run, 1, true), 0);
-	assert_int_equal(word_at(vmm, run + rip), 0);
-	assert_int_equal(uni_observer_write_run(vmm, other, 1, false), -1);
-	assert_int_equal(uni_observer_write_run(vmm, 0, 1, false), -1);
-	/* Whoever has given up its rights names no more places. */
-	assert_int_not_equal(uni_observer_begin_hold(uni_observer_find(vmm), &other, 1, &err), 0);
-	assert_int_equal(uni_observer_write_run(vmm, other, 1, false), -1);
-}
-
-/* vCPUs stand until the worker has read them, or for a second if it never says so. */
-static void holds_vcpus(void **state)
-{
-	const uint64_t run = (uint64_t)(uintptr_t)memory;
-	struct uni_observer_job job = { .stops = true, .caps = ~0ull, .runs = &run, .nr_runs = 1 };
-	struct uni_err err = { 0 };
-	pid_t vmm = fork();
-	const int own = getpid();
-
-	(void)state;
-	if (vmm == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		memset(memory, 'k', (size_t)2 * PAGE);
-		for (;;)
-			(void)0;
-	}
-	job.pid = vmm;
-	assert_int_equal(uni_observer_begin(&job, &err), 0);
-	assert_true(uni_observer_holds(vmm) && !uni_observer_holds(watched));
-	for (int i = 0; i < 100; i++) {
-		(void)uni_observer_hurry(i == 50);
-		assert_true(stands(vmm, &vmm));
-		assert_int_equal(state_of(vmm), 't');
-		uni_observer_release(vmm);
-		assert_int_not_equal(state_of(vmm), 't');
-	}
-	(void)uni_observer_hurry(false);
-	assert_false(stands(vmm, &own));
-	assert_true(stands(vmm, &vmm));
-	/* Other requests, and the same one again, do not make it longer. */
-	for (int i = 0; i < 60 && (i < 25 || state_of(vmm) == 't'); i++) {
-		if (i < 10)
-			(void)uni_observer_hold(vmm, &vmm, 1, 0, 1, 1);
-		assert_int_equal(uni_observer_access(path_of(vmm, "maps")), 0);
-		(void)usleep(100000);
-	}
-	assert_int_not_equal(state_of(vmm), 't');
-	uni_observer_release(vmm);
-	writes_to_runs_alone(vmm);
-	assert_int_equal(kill(vmm, SIGKILL), 0);
-	assert_int_equal(waitpid(vmm, NULL, 0), vmm);
-}
-
 /* That of a VMM's process may not: its filter ends it. */
 static void one_that_does_not_stop(void **state)
 {
@@ -391,7 +289,7 @@ static void one_that_does_not_stop(void **state)
 	pid = fork();
 	if (pid == 0) {
 		uni_observer_leave();
-		_exit(begin(watched, false, false, &err) == 0 &&
+		_exit(uni_observer_begin(watched, false, false, ~0ull, &err) == 0 &&
 					uni_observer_access(path_of(watched, "maps")) == 0 &&
 					uni_observer_stop(&s, NULL, 0) == -1 && errno == EIO
 				? 0
@@ -411,7 +309,6 @@ int main(void)
 		cmocka_unit_test(makes_few_events_and_maps),
 		cmocka_unit_test(holds_threads_of_one_process),
 		cmocka_unit_test(looks_into_each_process),
-		cmocka_unit_test(holds_vcpus),
 		cmocka_unit_test(one_that_does_not_stop),
 	};
 

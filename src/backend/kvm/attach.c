@@ -19,7 +19,6 @@
 #include "base/clock.h"
 #include "base/privilege.h"
 #include "backend/kvm/allow.h"
-#include "backend/kvm/observed.h"
 #include "backend/kvm/rest.h"
 #include "backend/kvm/rights.h"
 #include "backend/vmm/maps.h"
@@ -28,7 +27,6 @@
 
 #define PRIME_TRIES 40
 #define PRIME_NS    (5 * UNI_NSEC_PER_MSEC)
-#define SETTLE_NS   (500 * UNI_NSEC_PER_MSEC)
 
 int uni_kvm_no_vm(int pid, struct uni_err *err)
 {
@@ -349,14 +347,7 @@ static int open_kernel(struct uni_kvm *k, const struct uni_attach_opts *opts, st
 		rc = k->side->open(k->pid, opts->shared, &k->kernel, err);
 	if (rc != 0)
 		return rc;
-	if (k->observed && k->nr != k->side->scan(k->kernel)->nr_vcpus) {
-		k->side->close(k->kernel);
-		k->kernel = NULL;
-		return uni_err_set(
-			err, UNI_EAGAIN, "vCPUs of pid %d were plugged just now", k->pid);
-	}
-	if (k->vcpu == NULL)
-		rc = make_room(k, k->side->scan(k->kernel)->nr_vcpus, err);
+	rc = make_room(k, k->side->scan(k->kernel)->nr_vcpus, err);
 	for (uint32_t i = 0; rc == 0 && i < k->nr; i++)
 		k->vcpu[i].id = k->side->scan(k->kernel)->vcpu[i].id;
 	k->side->keep_text(k->kernel, opts->text, opts->nr_text);
@@ -366,12 +357,8 @@ static int open_kernel(struct uni_kvm *k, const struct uni_attach_opts *opts, st
 static int prepare_or_rest(struct uni_kvm *k, const struct uni_attach_opts *opts,
 	const struct uni_vmm_fds *fds, struct uni_err *err)
 {
-	int rc;
+	int rc = prepare_kvm(k, fds, err);
 
-	if (!uni_privilege_may_stop())
-		return uni_err_set(err, UNI_EPERM,
-			"the guest cannot be stopped: uniscope has given up its rights");
-	rc = prepare_kvm(k, fds, err);
 	if (rc != -UNI_EAGAIN || !opts->rest_ok || !uni_kvm_is_paused(k->pid))
 		return rc;
 	k->rests = true;
@@ -379,54 +366,30 @@ static int prepare_or_rest(struct uni_kvm *k, const struct uni_attach_opts *opts
 	return 0;
 }
 
-static int open_pid(struct uni_kvm *k, struct uni_err *err)
-{
-	if (k->pidfd < 0)
-		k->pidfd = (int)syscall(SYS_pidfd_open, k->pid, 0u);
-	return k->pidfd >= 0 ? 0
-			     : uni_err_set(err, errno == EINVAL ? UNI_EINVAL : UNI_EGONE,
-				       "there is no process %d", k->pid);
-}
-
-int uni_kvm_hand_hold(struct uni_kvm *k, struct uni_err *err)
-{
-	struct uni_vmm_fds fds;
-	int rc = open_pid(k, err);
-
-	if (rc == 0)
-		rc = read_fds(k, &fds, err);
-	if (rc == 0)
-		rc = prepare_kvm(k, &fds, err);
-	k->prepared = rc == 0;
-	if (rc == 0 && !uni_target_settled(&k->base, SETTLE_NS))
-		rc = uni_err_set(err, UNI_EAGAIN, "a thread of pid %d does not stop", k->pid);
-	if (rc == 0)
-		uni_kvm_watchdog_end(&k->watchdog);
-	return rc == 0 ? uni_kvm_observe(k, err) : rc;
-}
-
 int uni_kvm_attach_pid(struct uni_kvm *k, const struct uni_attach_opts *opts, enum uni_kvm_via via,
 	const char *qmp, struct uni_err *err)
 {
 	struct uni_err why = { 0 };
 	struct uni_vmm_fds fds;
-	int rc = open_pid(k, err);
+	int rc;
 
-	if (rc != 0)
-		return rc;
+	k->pidfd = (int)syscall(SYS_pidfd_open, k->pid, 0u);
+	if (k->pidfd < 0)
+		return uni_err_set(err, errno == EINVAL ? UNI_EINVAL : UNI_EGONE,
+			"there is no process %d", k->pid);
 	(void)uni_vmm_describe(k->pid, &k->info);
 	k->wish = opts;
 	/* Without rights, nothing else is possible. */
-	if (via == UNI_KVM_VIA_AUTO && !uni_privilege_may_stop() && !k->observed)
+	if (via == UNI_KVM_VIA_AUTO && !uni_privilege_may_stop())
 		via = UNI_KVM_VIA_BPF;
 	rc = read_fds(k, &fds, err);
 	if (rc == 0 && via == UNI_KVM_VIA_BPF)
 		rc = open_kernel(k, opts, err);
 	else if (rc == 0 && via == UNI_KVM_VIA_AUTO)
 		(void)open_kernel(k, opts, &why);
-	if (rc == 0 && k->kernel == NULL && !k->prepared)
+	if (rc == 0 && k->kernel == NULL)
 		rc = prepare_or_rest(k, opts, &fds, err);
-	k->prepared = k->prepared || (rc == 0 && k->kernel == NULL);
+	k->prepared = rc == 0 && k->kernel == NULL;
 	if (rc == 0)
 		uni_kvm_count_left_off(k, &fds);
 	if (rc == 0)

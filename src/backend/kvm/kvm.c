@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "backend/kvm/kvm.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +15,8 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/observer.h"
-#include "base/privilege.h"
 #include "backend/kvm/allow.h"
 #include "backend/kvm/bpfcheck.h"
-#include "backend/kvm/observed.h"
 #include "backend/kvm/rest.h"
 #include "backend/kvm/rights.h"
 #include "backend/kvm/ways.h"
@@ -25,7 +24,8 @@
 #include "backend/vmm/proc.h"
 #include "backend/vmm/qmp.h"
 
-#define DETACH_NS (5 * UNI_NSEC_PER_SEC)
+#define CMDLINE_MAX ((size_t)1 << 20)
+#define DETACH_NS   (5 * UNI_NSEC_PER_SEC)
 
 static int get_pid(const struct uni_spec *spec, int *ret, struct uni_err *err)
 {
@@ -103,7 +103,6 @@ static void kvm_detach(struct uni_target *t)
 	 * collected keeps the VMM a zombie.
 	 */
 	(void)uni_target_settled(t, DETACH_NS);
-	free(k->runs);
 	if (k->kernel != NULL)
 		k->side->close(k->kernel);
 	uni_kvm_watchdog_stop_again(&k->watchdog);
@@ -127,7 +126,7 @@ static void kvm_detach(struct uni_target *t)
 	(void)munmap(k, sizeof(*k));
 }
 
-/* Some tell their image at a socket only, which takes rights as well. */
+/* Some VMMs tell their image at a socket only, which takes rights as well. */
 static bool tells_by_socket(int pid)
 {
 	_cleanup_free_ struct uni_vmm_cmdline *c = calloc(1, sizeof(*c));
@@ -177,71 +176,10 @@ static int kvm_stopped_pid(const struct uni_spec *spec, int *ret, struct uni_err
 	return rc;
 }
 
-static struct uni_kvm *make_target(int pid, enum uni_kvm_method method)
-{
-	extern const struct uni_target_ops uni_target_kvm;
-	struct uni_kvm *k;
-
-	/* Pages of its own, which must not be paged out: they are used while a guest is stopped. */
-	k = mmap(NULL, sizeof(*k), PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	if (k == MAP_FAILED)
-		return NULL;
-	(void)mlock(k, sizeof(*k)); /* as far as RLIMIT_MEMLOCK permits */
-	*k = (struct uni_kvm){
-		.base = { .ops = &uni_target_kvm, .arch = &uni_arch_x86_64 },
-		.pid = pid,
-		.pidfd = -1,
-		.method = method,
-	};
-	block_child_signal(k);
-	return k;
-}
-
-/* Its kvm_run is never mapped by a process without rights, which could write to it. */
-static int kvm_hand_hold(const struct uni_spec *spec, struct uni_target_shared *shared,
-	struct uni_watched *ret, struct uni_err *err)
-{
-	enum uni_kvm_method method;
-	enum uni_kvm_via via;
-	struct uni_kvm *k;
-	int pid, rc = kvm_stopped_pid(spec, &pid, err);
-
-	if (rc == 0)
-		rc = get_via(spec, &via, &method, err);
-	if (rc == 0 && method == UNI_KVM_MAPPED)
-		rc = uni_err_set(err, UNI_ENOTSUP, "%s takes rights", spec->text);
-	if (rc != 0)
-		return rc;
-	k = make_target(pid, UNI_KVM_PROCMEM);
-	if (k == NULL)
-		return uni_err_nomem(err);
-	rc = uni_kvm_hand_hold(k, err);
-	if (rc != 0) {
-		kvm_detach(&k->base);
-		return rc;
-	}
-	uni_kvm_held_keep(shared, k);
-	*ret = (struct uni_watched){
-		.pid = pid, .beside = true, .runs = k->runs, .nr_runs = k->nr
-	};
-	return 0;
-}
-
-/* The next try finds it as it was. */
-static void give_back(struct uni_kvm *k, struct uni_target_shared *shared)
-{
-	if (k->kernel != NULL)
-		k->side->close(k->kernel);
-	k->kernel = NULL;
-	uni_gmem_destroy(k->gmem);
-	k->gmem = NULL;
-	uni_kvm_held_keep(shared, k);
-}
-
 static int kvm_attach(const struct uni_spec *spec, const struct uni_attach_opts *opts,
 	struct uni_target **ret, struct uni_err *err)
 {
+	extern const struct uni_target_ops uni_target_kvm;
 	enum uni_kvm_method method;
 	enum uni_kvm_via via;
 	const char *qmp;
@@ -258,19 +196,25 @@ static int kvm_attach(const struct uni_spec *spec, const struct uni_attach_opts 
 		return uni_err_set(err, UNI_ENOTSUP,
 			"the kvm target reaches x86_64 guests, the image is for %s",
 			opts->arch->name);
-	k = uni_kvm_held_take(opts->shared, pid);
-	if (k == NULL)
-		k = make_target(pid, method);
-	if (k == NULL)
+	/* Pages of its own, which must not be paged out: they are used while a guest is stopped. */
+	k = mmap(NULL, sizeof(*k), PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (k == MAP_FAILED)
 		return uni_err_nomem(err);
+	(void)mlock(k, sizeof(*k)); /* as far as RLIMIT_MEMLOCK permits */
+	*k = (struct uni_kvm){
+		.base = { .ops = &uni_target_kvm, .arch = &uni_arch_x86_64 },
+		.pid = pid,
+		.pidfd = -1,
+		.method = method,
+	};
 	qmp = uni_spec_get(spec, "qmp");
+	block_child_signal(k);
 	rc = uni_kvm_attach_pid(k, opts, via, qmp != NULL ? qmp : opts->qmp, err);
-	if (rc == 0)
-		*ret = &k->base;
-	else if (k->observed)
-		give_back(k, opts->shared);
-	else
+	if (rc != 0)
 		kvm_detach(&k->base);
+	else
+		*ret = &k->base;
 	return rc;
 }
 
@@ -422,6 +366,58 @@ static int kvm_host_times(
 		       : -UNI_ENOTSUP;
 }
 
+/* A guest that sleeps may do so in its VMM: under solo5-hvt, and in a QEMU that emulates the
+ * interrupt controller. */
+static bool sleeps_in_kvm(const struct uni_target_info *info)
+{
+	_cleanup_free_ char *words = NULL;
+	char path[32];
+	size_t size;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/cmdline", info->pid);
+	return strcmp(info->vmm, "qemu") == 0 &&
+	       uni_read_file(path, CMDLINE_MAX, &words, &size, NULL) == 0 &&
+	       memmem(words, size, "irqchip=off", strlen("irqchip=off")) == NULL;
+}
+
+static bool kvm_stands(const struct uni_target_info *info)
+{
+	bool running;
+
+	return info->pid > 0 && uni_kvm_looks_paused(info->pid, &running) && sleeps_in_kvm(info);
+}
+
+/* Checks what depends on the host; the rest depends on the guest, and is checked on attaching. */
+static int kvm_host_check(struct uni_err *err)
+{
+	struct uni_kvm_host host;
+	char scope[8] = "0";
+	int rc = uni_process_numbers_check(err);
+
+	if (rc != 0)
+		return rc;
+	if (!uni_kvm_is_there(""))
+		return uni_err_set(err, UNI_ENOTSUP,
+			"there is no /dev/kvm: this host has no KVM (load kvm_intel or kvm_amd, or "
+			"allow nested virtualisation); QEMU without KVM is reached by gdb:");
+	if (access("/dev/kvm", R_OK | W_OK) == 0) {
+		rc = uni_kvm_host_read(-1, -1, &host, err);
+		if (rc != 0)
+			return rc;
+		if (host.sync_regs <= 0)
+			return uni_err_set(err, UNI_ENOTSUP,
+				"this KVM has no synchronized registers (KVM_CAP_SYNC_REGS)");
+	}
+	if (!uni_kvm_rights_trace_all(uni_kvm_rights_caps()) &&
+		uni_read_small("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)) > 0 &&
+		scope[0] != '0')
+		return uni_err_set(err, UNI_EPERM,
+			"kernel.yama.ptrace_scope is %c and CAP_SYS_PTRACE is missing: %s, or: "
+			"sysctl -w kernel.yama.ptrace_scope=0",
+			scope[0], uni_kvm_rights_advice(geteuid(), uni_kvm_rights_no_tracing()));
+	return 0;
+}
+
 static bool kvm_claims(const struct uni_target_info *info, char *keys_ret, size_t cap)
 {
 	(void)snprintf(keys_ret, cap, "pid=%d", info->pid);
@@ -461,7 +457,7 @@ const struct uni_target_ops uni_target_kvm = {
 	.scheme = "kvm",
 	.summary = "any VMM that uses KVM on x86, by its process",
 	.keys = "pid=N[,qmp=PATH][,via=auto|bpf|stop|sync|procmem]",
-	.host_check = uni_kvm_host_check,
+	.host_check = kvm_host_check,
 	.host_ways = uni_kvm_host_ways,
 	.claims = kvm_claims,
 	.choose = uni_kvm_choose,
@@ -470,7 +466,6 @@ const struct uni_target_ops uni_target_kvm = {
 	.probe = kvm_probe,
 	.hand_over = kvm_hand_over,
 	.stopped_pid = kvm_stopped_pid,
-	.hand_hold = kvm_hand_hold,
 	.stops = kvm_stops,
 	.attach = kvm_attach,
 	.caps = kvm_caps,
@@ -482,7 +477,7 @@ const struct uni_target_ops uni_target_kvm = {
 	.info = kvm_info,
 	.alive = uni_kvm_alive,
 	.settled = uni_kvm_settled,
-	.stands = uni_kvm_stands,
+	.stands = kvm_stands,
 	.on_cpu = kvm_on_cpu,
 	.ready = kvm_ready,
 	.cpu_most = kvm_on_cpu,

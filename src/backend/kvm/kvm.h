@@ -41,10 +41,6 @@ struct uni_kvm {
 	bool rests; /* paused by its VMM: nothing is stopped, and nothing of it is known but */
 	struct uni_regs rest; /* ... these registers, for every vCPU */
 	enum uni_kvm_method method;
-	bool observed;	      /* its vCPUs are stopped by the observer (observed.h) */
-	bool unseen;	      /* the observer has ended: nothing more can be seen of the guest */
-	uint64_t *runs;	      /* then: sync.run_hva of each */
-	struct uni_kvm *next; /* of those that wait to be attached */
 	uint64_t patience_ns; /* how long snap() waits for vCPUs to stop; 0: without limit */
 	uint32_t nr;
 	struct uni_kvm_vcpu *vcpu; /* nr; on pages of their own, like this struct */
@@ -63,8 +59,6 @@ struct uni_kvm {
 int uni_kvm_no_vm(int pid, struct uni_err *err); /* reports the error: that process is no VMM */
 int uni_kvm_attach_pid(struct uni_kvm *k, const struct uni_attach_opts *opts, enum uni_kvm_via via,
 	const char *qmp, struct uni_err *err);
-/* All that takes rights: what follows works by the observer. */
-int uni_kvm_hand_hold(struct uni_kvm *k, struct uni_err *err);
 /* Prepares the means to stop vCPUs, when a snapshot is requested after all. */
 int uni_kvm_prepare(struct uni_kvm *k, struct uni_err *err);
 void uni_kvm_count_left_off(struct uni_kvm *k, const struct uni_vmm_fds *fds);

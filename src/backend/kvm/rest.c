@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,16 +18,14 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/cursor.h"
-#include "base/io.h"
 #include "base/text.h"
 
-#define CMDLINE_MAX ((size_t)1 << 20)
-#define LOOKS	    20
-#define LOOK_NS	    (5 * UNI_NSEC_PER_MSEC)
-#define LOOKS_MAX   200
-#define PAGE	    4096u
-#define CHUNK	    (64u * PAGE)
-#define SEARCH_NS   (8 * UNI_NSEC_PER_SEC)
+#define LOOKS	  20
+#define LOOK_NS	  (5 * UNI_NSEC_PER_MSEC)
+#define LOOKS_MAX 200
+#define PAGE	  4096u
+#define CHUNK	  (64u * PAGE)
+#define SEARCH_NS (8 * UNI_NSEC_PER_SEC)
 
 /* The values that a 64-bit guest with 4 levels of page tables has in these. */
 #define CR0  0x80010011u
@@ -52,7 +49,7 @@ bool uni_kvm_looks_paused(int pid, bool *running_ret)
 	if (dir == NULL)
 		return false;
 	while (!in_run && (e = readdir(dir)) != NULL) {
-		enum uni_doing doing;
+		enum uni_kvm_doing doing;
 		int fd, sfd;
 
 		if (!uni_parse_u64(e->d_name, &tid) || tid > INT32_MAX ||
@@ -60,7 +57,7 @@ bool uni_kvm_looks_paused(int pid, bool *running_ret)
 			continue;
 		(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, (int)tid);
 		sfd = open(path, O_RDONLY | O_CLOEXEC);
-		doing = sfd >= 0			    ? uni_doing_read(sfd, &fd)
+		doing = sfd >= 0			    ? uni_kvm_doing(sfd, &fd)
 			: errno == EACCES || errno == EPERM ? UNI_DOING_DENIED
 							    : UNI_DOING_GONE;
 		in_run = in_run || doing == UNI_DOING_IN_RUN || doing == UNI_DOING_DENIED;
@@ -234,25 +231,4 @@ int uni_kvm_rest_snap(const struct uni_kvm *k, const struct uni_vcpuset *set, st
 			ret[i] = k->rest;
 	}
 	return 0;
-}
-
-/* A guest that sleeps may do so in its VMM: under solo5-hvt, and in a QEMU that emulates the
- * interrupt controller. */
-static bool sleeps_in_kvm(const struct uni_target_info *info)
-{
-	_cleanup_free_ char *words = NULL;
-	char path[32];
-	size_t size;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/cmdline", info->pid);
-	return strcmp(info->vmm, "qemu") == 0 &&
-	       uni_read_file(path, CMDLINE_MAX, &words, &size, NULL) == 0 &&
-	       memmem(words, size, "irqchip=off", strlen("irqchip=off")) == NULL;
-}
-
-bool uni_kvm_stands(const struct uni_target_info *info)
-{
-	bool running;
-
-	return info->pid > 0 && uni_kvm_looks_paused(info->pid, &running) && sleeps_in_kvm(info);
 }

@@ -19,7 +19,4 @@ int uni_kvm_rest(struct uni_kvm *k, const struct uni_attach_opts *opts, struct u
 /* The same for every vCPU; -UNI_EAGAIN: the guest runs, or may run. */
 int uni_kvm_rest_snap(const struct uni_kvm *k, const struct uni_vcpuset *set, struct uni_regs *ret);
 
-/* Is it paused, as far as its threads tell that? */
-bool uni_kvm_stands(const struct uni_target_info *info);
-
 #endif

@@ -8,7 +8,6 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/privilege.h"
-#include "backend/kvm/observed.h"
 #include "backend/kvm/regs.h"
 #include "backend/kvm/rest.h"
 
@@ -35,18 +34,30 @@ static bool in_set(const struct snap *s, uint32_t i)
 
 /*
  * Decides what to do with one vCPU, and seizes its thread if it is to be stopped. A thread asleep
- * in the VMM is left alone. Its registers are those of the guest's last exit, and cannot change
- * while it sleeps. If it wakes up during the sample, the sample may be inconsistent; the unwinder
- * then finds a broken chain.
+ * in the VMM is left alone: an interrupt would make epoll_wait() and the like return early. Its
+ * registers are those of the guest's last exit, and cannot change while it sleeps. If it wakes up
+ * during the sample, the sample may be inconsistent; the unwinder then finds a broken chain.
  */
 static void prepare_vcpu(struct snap *s, uint32_t i)
 {
 	struct uni_kvm_vcpu *v = &s->k->vcpu[i];
+	int fd, rc;
 
-	if (v->hold.tid == 0)
-		v->hold.doing = UNI_DOING_GONE;
-	else if (v->hold.state == UNI_HOLD_FREE) /* else it is held, or was late last time */
-		uni_hold_prepare(&v->hold, v->syscall_fd, v->stat_fd);
+	if (v->hold.tid == 0) {
+		v->doing = UNI_DOING_GONE;
+		return;
+	}
+	if (v->hold.state != UNI_HOLD_FREE)
+		return; /* it is held, or was late last time and may have stopped by now */
+	v->doing = uni_kvm_doing(v->syscall_fd, &fd);
+	if ((v->doing == UNI_DOING_IN_RUN || v->doing == UNI_DOING_ELSE) &&
+		uni_kvm_is_awake(v->stat_fd))
+		v->doing = UNI_DOING_RUNNING;
+	if (v->doing != UNI_DOING_RUNNING && v->doing != UNI_DOING_IN_RUN)
+		return;
+	rc = uni_hold_seize(&v->hold);
+	if (rc != 0) /* EPERM: somebody else traces it now, perhaps for a short time */
+		v->doing = rc == -UNI_EPERM ? UNI_DOING_DENIED : UNI_DOING_GONE;
 }
 
 static void ask_to_stop(struct snap *s, uint32_t i)
@@ -68,15 +79,11 @@ static void ask_to_stop(struct snap *s, uint32_t i)
  */
 static void look_where(struct uni_kvm_vcpu *v)
 {
-	int fd = -1;
+	int fd;
 
 	if (v->primed || v->hold.state != UNI_HOLD_STOPPED)
 		return;
-	if (v->observed)
-		fd = v->run_fd;
-	else if (v->hold.doing != UNI_DOING_IN_RUN)
-		(void)uni_hold_in_run(&v->hold, &fd);
-	v->primed = v->hold.doing == UNI_DOING_IN_RUN || fd == v->fd;
+	v->primed = v->doing == UNI_DOING_IN_RUN || (uni_hold_in_run(&v->hold, &fd) && fd == v->fd);
 }
 
 /* KVM waits for the start-up interrupt in a loop with the VMM: it may look as if it ran. */
@@ -95,7 +102,7 @@ static int read_one(struct snap *s, uint32_t i)
 	struct kvm_regs regs;
 	int rc;
 
-	if (!stopped && v->hold.doing != UNI_DOING_ELSE)
+	if (!stopped && v->doing != UNI_DOING_ELSE)
 		return -UNI_EAGAIN;
 	look_where(v);
 	rc = uni_kvm_sync_read(&v->sync, &regs, &sregs, &fresh);
@@ -108,9 +115,18 @@ static int read_one(struct snap *s, uint32_t i)
 	if (!v->primed)
 		return -UNI_EAGAIN;
 	uni_kvm_regs_convert(&regs, &sregs, &s->ret[i]);
-	s->ret[i].state = v->hold.doing == UNI_DOING_RUNNING ? UNI_VCPU_RUNNING : UNI_VCPU_HALTED;
+	s->ret[i].state = v->doing == UNI_DOING_RUNNING ? UNI_VCPU_RUNNING : UNI_VCPU_HALTED;
 	note_never_started(&s->ret[i]);
 	return 0;
+}
+
+static void let_go(struct uni_kvm *k, struct uni_kvm_vcpu *v)
+{
+	if (v->hold.state == UNI_HOLD_ASKED)
+		(void)uni_hold_poll(&v->hold);
+	if (v->hold.state == UNI_HOLD_STOPPED && k->restart)
+		(void)uni_hold_restart(&v->hold);
+	uni_hold_let_go(&v->hold);
 }
 
 bool uni_kvm_any_held(const struct uni_kvm *k)
@@ -126,13 +142,9 @@ int uni_kvm_release(struct uni_target *t)
 {
 	struct uni_kvm *k = (struct uni_kvm *)t;
 
-	if (k->observed) {
-		uni_kvm_observed_release(k);
-		return 0;
-	}
 	for (uint32_t i = 0; i < k->nr; i++) {
 		if (k->vcpu[i].hold.state != UNI_HOLD_FREE)
-			uni_hold_release(&k->vcpu[i].hold, k->restart);
+			let_go(k, &k->vcpu[i]);
 	}
 	(void)uni_kvm_late_end(&k->late);
 	if (uni_kvm_any_held(k)) /* a late thread may stop at any time */
@@ -223,8 +235,8 @@ static uint32_t read_all(struct snap *s, int *rc_ret)
 		}
 		*rc_ret = rc != -UNI_EAGAIN ? rc : *rc_ret;
 		/* The thread has ended: it was free, or its end was collected while waiting. */
-		if (v->hold.doing == UNI_DOING_GONE ||
-			(v->hold.doing == UNI_DOING_RUNNING && v->hold.state == UNI_HOLD_FREE) ||
+		if (v->doing == UNI_DOING_GONE ||
+			(v->doing == UNI_DOING_RUNNING && v->hold.state == UNI_HOLD_FREE) ||
 			v->hold.state == UNI_HOLD_DYING) {
 			s->ret[i].state = UNI_VCPU_OFFLINE;
 			if (v->hold.state != UNI_HOLD_FREE)
@@ -299,34 +311,6 @@ static bool gave_up(const struct snap *s, uint64_t ask_ns)
 	return true;
 }
 
-/* Returns the time of the request. */
-static uint64_t stop_here(struct snap *s, unsigned flags)
-{
-	uint64_t ask_ns;
-
-	for (uint32_t i = 0; i < s->k->nr; i++) {
-		if (in_set(s, i))
-			prepare_vcpu(s, i);
-	}
-	ask_ns = uni_now_ns();
-	for (uint32_t i = 0; i < s->k->nr; i++) {
-		if (in_set(s, i))
-			ask_to_stop(s, i);
-	}
-	if (s->nr_wait != 0)
-		uni_hold_wait(s->k->wait, s->nr_wait, stop_deadline(s, ask_ns, flags));
-	return ask_ns;
-}
-
-/* The same by the observer, as this process may not. */
-static uint64_t stop_observed(struct snap *s, unsigned flags)
-{
-	uint64_t one_ns = s->k->patience_ns != 0 ? s->k->patience_ns : STOP_NS;
-	uint64_t some_ns = (flags & UNI_SNAP_BRIEF) != 0 ? UNI_KVM_PATIENCE_NS : one_ns;
-
-	return uni_kvm_observed_stop(s->k, s->set, one_ns, some_ns, &s->nr_wait, &s->run_delay_ns);
-}
-
 int uni_kvm_snap(
 	struct uni_target *t, const struct uni_vcpuset *set, struct uni_regs *ret, unsigned flags)
 {
@@ -349,10 +333,19 @@ int uni_kvm_snap(
 	uni_kvm_watchdog_stop_again(&s.k->watchdog);
 	uni_kvm_watchdog_hold(&s.k->watchdog);
 	for (uint32_t i = 0; i < s.k->nr; i++) {
-		if (in_set(&s, i))
-			ret[i] = (struct uni_regs){ .state = UNI_VCPU_UNKNOWN };
+		if (!in_set(&s, i))
+			continue;
+		memset(&ret[i], 0, sizeof(ret[i]));
+		ret[i].state = UNI_VCPU_UNKNOWN;
+		prepare_vcpu(&s, i);
 	}
-	ask_ns = s.k->observed ? stop_observed(&s, flags) : stop_here(&s, flags);
+	ask_ns = uni_now_ns();
+	for (uint32_t i = 0; i < s.k->nr; i++) {
+		if (in_set(&s, i))
+			ask_to_stop(&s, i);
+	}
+	if (s.nr_wait != 0)
+		uni_hold_wait(s.k->wait, s.nr_wait, stop_deadline(&s, ask_ns, flags));
 	if ((flags & UNI_SNAP_BRIEF) != 0 && gave_up(&s, ask_ns))
 		return process_ended(s.k) ? -UNI_EGONE : -UNI_EAGAIN;
 	wait_ns = waited_for_host(&s);
@@ -362,5 +355,5 @@ int uni_kvm_snap(
 		(void)uni_kvm_release(t);
 	if (nr_read != 0)
 		return 0;
-	return process_ended(s.k) || !any_thread(s.k) || s.k->unseen ? -UNI_EGONE : rc;
+	return process_ended(s.k) || !any_thread(s.k) ? -UNI_EGONE : rc;
 }

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/observer.h"
 #include "backend/vmm/scan.h"
 
 #define WANTED ((uint64_t)(KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS))
@@ -86,24 +85,13 @@ static int write_word(struct uni_kvm_sync *s, size_t offset, uint64_t v)
 	return errno == ESRCH ? -UNI_EGONE : -UNI_EIO;
 }
 
-static int write_observed(const struct uni_kvm_sync *s, uint64_t valid, bool unmark)
-{
-	if (uni_observer_write_run(s->pid, s->run_hva, valid, unmark) == 0)
-		return 0;
-	return errno == ESRCH ? -UNI_EGONE : -UNI_EIO;
-}
-
 static int write_valid(struct uni_kvm_sync *s, uint64_t valid)
 {
-	if (s->observed && uni_observer_holds(s->pid))
-		return write_observed(s, valid, false);
 	return write_word(s, WINDOW_OFFSET, valid);
 }
 
 static int write_rip(struct uni_kvm_sync *s, uint64_t rip)
 {
-	if (s->observed && uni_observer_holds(s->pid))
-		return rip == 0 ? write_observed(s, 0, true) : -UNI_EPERM;
 	return write_word(s, offsetof(struct kvm_run, s.regs.regs.rip), rip);
 }
 

@@ -30,7 +30,6 @@ struct uni_kvm_sync {
 	size_t run_size;
 	uint64_t run_hva; /* in the VMM */
 	uint64_t before;  /* kvm_valid_regs as it was before */
-	bool observed;	  /* the observer writes for us, as this process may not */
 	bool unused;	  /* nobody has ever used synchronized registers of this vCPU */
 	bool marked;	  /* rip was marked: another value is a new copy */
 };

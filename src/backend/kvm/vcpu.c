@@ -5,13 +5,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include <linux/kvm.h>
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/cursor.h"
 #include "base/io.h"
 #include "base/text.h"
 #include "backend/kvm/rights.h"
@@ -22,6 +24,69 @@
 #define END_NS	  (50 * UNI_NSEC_PER_MSEC)
 #define RETRY_NS  (3 * UNI_NSEC_PER_MSEC)
 #define TRACED_NS (300 * UNI_NSEC_PER_MSEC) /* longer than another uniscope holds a thread */
+#define FIELD_MAX 24
+
+/* The next number of a line, separated by blanks. */
+static bool next_number(struct uni_cursor *c, uint64_t *ret)
+{
+	char text[FIELD_MAX];
+	size_t n = 0;
+
+	while (uni_cursor_left(c) != 0) {
+		char ch = (char)uni_cursor_u8(c);
+
+		if (ch == ' ' || ch == '\n')
+			break;
+		if (n == sizeof(text) - 1)
+			return false;
+		text[n++] = ch;
+	}
+	text[n] = '\0';
+	return uni_parse_u64(text, ret);
+}
+
+enum uni_kvm_doing uni_kvm_doing_parse(const void *data, size_t size, int *fd_ret)
+{
+	struct uni_cursor c = uni_cursor_make(data, size);
+	uint64_t nr, fd, request;
+
+	if (size == 0)
+		return UNI_DOING_GONE;
+	if (size >= 7 && memcmp(data, "running", 7) == 0)
+		return UNI_DOING_RUNNING;
+	/* "16 0xd 0xae80 0x0 ...": number and arguments. "-1 sp pc": it is in no system call. */
+	if (!next_number(&c, &nr) || nr != SYS_ioctl || !next_number(&c, &fd) || fd > INT32_MAX ||
+		!next_number(&c, &request) || (uint32_t)request != KVM_RUN)
+		return UNI_DOING_ELSE;
+	*fd_ret = (int)fd;
+	return UNI_DOING_IN_RUN;
+}
+
+enum uni_kvm_doing uni_kvm_doing(int syscall_fd, int *fd_ret)
+{
+	char buf[256];
+	ssize_t n = pread(syscall_fd, buf, sizeof(buf), 0);
+
+	if (n < 0 && (errno == EPERM || errno == EACCES))
+		return UNI_DOING_DENIED;
+	return n <= 0 ? UNI_DOING_GONE : uni_kvm_doing_parse(buf, (size_t)n, fd_ret);
+}
+
+/* "143 (name) R 1 0 ...": a name may have anything in it. */
+bool uni_kvm_is_awake_parse(const void *data, size_t size)
+{
+	const char *end = memrchr(data, ')', size);
+
+	return end != NULL && size - (size_t)(end - (const char *)data) > 2 && end[2] == 'R';
+}
+
+bool uni_kvm_is_awake(int stat_fd)
+{
+	char buf[512];
+	ssize_t n = stat_fd >= 0 ? pread(stat_fd, buf, sizeof(buf), 0) : -1;
+
+	return n > 0 && uni_kvm_is_awake_parse(buf, (size_t)n);
+}
 
 uint64_t uni_kvm_run_delay_parse(const void *data, size_t size)
 {
@@ -222,7 +287,7 @@ static int look_at(struct find *f, int tid)
 
 	if (sfd < 0)
 		return errno == EACCES || errno == EPERM ? -UNI_EPERM : 0;
-	switch (uni_doing_read(sfd, &fd)) {
+	switch (uni_kvm_doing(sfd, &fd)) {
 	case UNI_DOING_RUNNING:
 		fd = fd_of_busy(f->late, tid, &rc);
 		break;
@@ -284,18 +349,6 @@ static int scan_threads(struct find *f, bool by_name)
 	return rc;
 }
 
-int uni_tracer_of(int pid, int tid)
-{
-	char path[64], buf[2048];
-	const char *line;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
-	if (uni_read_small(path, buf, sizeof(buf)) <= 0)
-		return -1;
-	line = strstr(buf, "\nTracerPid:\t");
-	return line != NULL ? (int)strtol(line + 12, NULL, 10) : -1;
-}
-
 /*
  * Another uniscope holds a thread only for each sample. If somebody still traces it later, that
  * blocks us.
@@ -333,7 +386,7 @@ int uni_kvm_traced(int pid, const struct uni_kvm_vcpu *v, uint32_t nr, struct un
 int uni_kvm_left(int pid, const struct uni_kvm_vcpu *v, uint32_t nr, struct uni_err *err)
 {
 	for (uint32_t i = 0; i < nr; i++) {
-		if (v[i].hold.doing != UNI_DOING_ELSE)
+		if (v[i].doing != UNI_DOING_ELSE)
 			return 0;
 	}
 	return nr == 0 ? 0
@@ -348,7 +401,7 @@ int uni_kvm_left(int pid, const struct uni_kvm_vcpu *v, uint32_t nr, struct uni_
 static bool has_right(int pid, int tid)
 {
 	int sfd = open_of_thread(pid, tid, "syscall"), fd;
-	bool ok = sfd >= 0 && uni_doing_read(sfd, &fd) != UNI_DOING_DENIED;
+	bool ok = sfd >= 0 && uni_kvm_doing(sfd, &fd) != UNI_DOING_DENIED;
 
 	if (sfd >= 0)
 		(void)close(sfd);

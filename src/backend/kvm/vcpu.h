@@ -8,10 +8,19 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "base/hold.h"
+#include "backend/kvm/hold.h"
 #include "backend/kvm/sync.h"
 #include "backend/target.h"
 #include "backend/vmm/fds.h"
+
+/* The state of a thread, from /proc/PID/task/TID/syscall. */
+enum uni_kvm_doing {
+	UNI_DOING_RUNNING, /* on a CPU or ready to be */
+	UNI_DOING_IN_RUN,  /* asleep in KVM_RUN: the guest waits for an interrupt */
+	UNI_DOING_ELSE,	   /* asleep in the VMM: must not be woken */
+	UNI_DOING_GONE,
+	UNI_DOING_DENIED, /* we may not read it */
+};
 
 struct uni_kvm_vcpu {
 	uint32_t id;	/* KVM's number */
@@ -22,12 +31,23 @@ struct uni_kvm_vcpu {
 	int schedstat_fd;     /* /proc/PID/task/TID/schedstat; -1: the kernel has none */
 	struct uni_hold hold; /* hold.tid 0: the thread is not known, or has ended */
 	struct uni_kvm_sync sync;
+	uint8_t doing; /* enum uni_kvm_doing, at the last request to stop */
 	bool synced;   /* sync is open */
 	bool ended;    /* its thread was known, and has ended */
-	bool observed; /* uni_kvm.observed; then this is its KVM_RUN's file, or -1: */
-	int run_fd;
-	bool primed; /* KVM_RUN has returned since the registers were requested */
+	bool primed;   /* KVM_RUN has returned since the registers were requested */
 };
+
+/* data: the file's text. Sets *fd_ret for IN_RUN. */
+enum uni_kvm_doing uni_kvm_doing_parse(const void *data, size_t size, int *fd_ret);
+
+/*
+ * Has a thread that seems to sleep been woken already? "syscall" takes it for asleep until it has
+ * got on a CPU's queue; so it does with a vCPU that we have just let go.
+ */
+bool uni_kvm_is_awake(int stat_fd);
+bool uni_kvm_is_awake_parse(const void *data, size_t size);
+/* Reads the file. One small system call, no allocation. */
+enum uni_kvm_doing uni_kvm_doing(int syscall_fd, int *fd_ret);
 
 /*
  * How long the thread has waited for a host CPU in its life, ns; 0: not known. It grows when the
@@ -42,9 +62,6 @@ bool uni_kvm_times(int schedstat_fd, uint64_t *on_ret, uint64_t *ready_ret);
 
 /* The vCPU of a thread with this name, as VMMs name them; false: the name does not say. */
 bool uni_kvm_vcpu_of_comm(const char *comm, uint32_t *ret);
-
-/* The tracer of a thread; 0: none; -1: unknown. */
-int uni_tracer_of(int pid, int tid);
 
 /* Is that thread of the VMM one of KVM's own? Its apparent system call is that of its creator. */
 bool uni_kvm_is_worker(int pid, int tid);

@@ -174,36 +174,6 @@ static int try_getfd(void)
 	return fd >= 0 ? 0 : errno;
 }
 
-int uni_kvm_host_check(struct uni_err *err)
-{
-	struct uni_kvm_host host;
-	char scope[8] = "0";
-	int rc = uni_process_numbers_check(err);
-
-	if (rc != 0)
-		return rc;
-	if (!uni_kvm_is_there(""))
-		return uni_err_set(err, UNI_ENOTSUP,
-			"there is no /dev/kvm: this host has no KVM (load kvm_intel or kvm_amd, or "
-			"allow nested virtualisation); QEMU without KVM is reached by gdb:");
-	if (access("/dev/kvm", R_OK | W_OK) == 0) {
-		rc = uni_kvm_host_read(-1, -1, &host, err);
-		if (rc != 0)
-			return rc;
-		if (host.sync_regs <= 0)
-			return uni_err_set(err, UNI_ENOTSUP,
-				"this KVM has no synchronized registers (KVM_CAP_SYNC_REGS)");
-	}
-	if (!uni_kvm_rights_trace_all(uni_kvm_rights_caps()) &&
-		uni_read_small("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)) > 0 &&
-		scope[0] != '0')
-		return uni_err_set(err, UNI_EPERM,
-			"kernel.yama.ptrace_scope is %c and CAP_SYS_PTRACE is missing: %s, or: "
-			"sysctl -w kernel.yama.ptrace_scope=0",
-			scope[0], uni_kvm_rights_advice(geteuid(), uni_kvm_rights_no_tracing()));
-	return 0;
-}
-
 uint32_t uni_kvm_host_ways(struct uni_host_way *ret, uint32_t cap)
 {
 	extern const struct uni_target_ops uni_target_kvm;

@@ -37,8 +37,6 @@ void uni_kvm_pause_facts(const struct uni_kvm_pause_host *host, struct uni_host_
 void uni_kvm_exits_judge(const char *root, const struct uni_host_way *bpf, const char *refused,
 	struct uni_host_way *way_ret);
 
-/* Checks what depends on the host; the rest depends on the guest, and is checked on attaching. */
-int uni_kvm_host_check(struct uni_err *err);
 /* With room for two, the programs that watch VM exits are not tried. */
 uint32_t uni_kvm_host_ways(struct uni_host_way *ret, uint32_t cap);
 int uni_kvm_choose(const struct uni_target_info *info, const struct uni_host_way *ways, uint32_t nr,

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/hold.h"
+#include "backend/kvm/hold.h"
 
-#include <elf.h>
 #include <errno.h>
-#include <linux/kvm.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
+#include <linux/kvm.h>
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/io.h"
 
 /*
  * A nap is short enough that a stop of the guest is not noticed. The awaited thread may itself wait
@@ -28,70 +27,6 @@
 #define NAP_NS	   (50 * UNI_NSEC_PER_USEC)
 #define NAP_PART   8
 #define NAP_MAX_NS UNI_NSEC_PER_MSEC
-
-/* "16 0xd 0xae80 0x0 ...": number and arguments. "-1 sp pc": it is in no system call. */
-enum uni_doing uni_doing_parse(const void *data, size_t size, int *fd_ret)
-{
-	char text[256], *at;
-	unsigned long long fd, request;
-
-	if (size == 0)
-		return UNI_DOING_GONE;
-	size = uni_min(size, sizeof(text) - 1);
-	memcpy(text, data, size);
-	text[size] = '\0';
-	if (strncmp(text, "running", 7) == 0)
-		return UNI_DOING_RUNNING;
-	if (strtol(text, &at, 10) != SYS_ioctl)
-		return UNI_DOING_ELSE;
-	fd = strtoull(at, &at, 0);
-	request = strtoull(at, &at, 0);
-	if (fd > INT32_MAX || (uint32_t)request != KVM_RUN)
-		return UNI_DOING_ELSE;
-	*fd_ret = (int)fd;
-	return UNI_DOING_IN_RUN;
-}
-
-enum uni_doing uni_doing_read(int syscall_fd, int *fd_ret)
-{
-	char buf[256];
-	ssize_t n = pread(syscall_fd, buf, sizeof(buf), 0);
-
-	if (n < 0 && (errno == EPERM || errno == EACCES))
-		return UNI_DOING_DENIED;
-	return n <= 0 ? UNI_DOING_GONE : uni_doing_parse(buf, (size_t)n, fd_ret);
-}
-
-/* "143 (name) R 1 0 ...": a name may have anything in it. */
-bool uni_doing_is_awake_parse(const void *data, size_t size)
-{
-	const char *end = memrchr(data, ')', size);
-
-	return end != NULL && size - (size_t)(end - (const char *)data) > 2 && end[2] == 'R';
-}
-
-bool uni_doing_is_awake(int stat_fd)
-{
-	char buf[512];
-	ssize_t n = stat_fd >= 0 ? pread(stat_fd, buf, sizeof(buf), 0) : -1;
-
-	return n > 0 && uni_doing_is_awake_parse(buf, (size_t)n);
-}
-
-void uni_hold_prepare(struct uni_hold *h, int syscall_fd, int stat_fd)
-{
-	int fd, rc;
-
-	h->doing = (uint8_t)uni_doing_read(syscall_fd, &fd);
-	if ((h->doing == UNI_DOING_IN_RUN || h->doing == UNI_DOING_ELSE) &&
-		uni_doing_is_awake(stat_fd))
-		h->doing = UNI_DOING_RUNNING;
-	if (h->doing != UNI_DOING_RUNNING && h->doing != UNI_DOING_IN_RUN)
-		return;
-	rc = uni_hold_seize(h);
-	if (rc != 0) /* EPERM: somebody else traces it now, perhaps for a short time */
-		h->doing = rc == -UNI_EPERM ? UNI_DOING_DENIED : UNI_DOING_GONE;
-}
 
 int uni_hold_seize(struct uni_hold *h)
 {
@@ -226,27 +161,17 @@ void uni_hold_let_go(struct uni_hold *h)
 	}
 }
 
-#if defined(__x86_64__)
-static int do_regs(int request, const struct uni_hold *h, struct user_regs_struct *r)
-{
-	struct iovec iov = { r, sizeof(*r) };
-
-	return ptrace((enum __ptrace_request)request, h->tid, (void *)NT_PRSTATUS, &iov) == 0
-		       ? 0
-		       : -UNI_EGONE;
-}
-
 /* Does the kernel show KVM_RUN at the stop: ioctl(fd, KVM_RUN, 0)? */
 static bool regs_in_run(const struct user_regs_struct *r)
 {
 	return r->orig_rax == SYS_ioctl && (uint32_t)r->rsi == KVM_RUN;
 }
 
-bool uni_hold_in_run(const struct uni_hold *h, int *fd_ret)
+bool uni_hold_in_run(struct uni_hold *h, int *fd_ret)
 {
 	struct user_regs_struct r;
 
-	if (do_regs(PTRACE_GETREGSET, h, &r) != 0 || !regs_in_run(&r))
+	if (ptrace(PTRACE_GETREGS, h->tid, NULL, &r) != 0 || !regs_in_run(&r))
 		return false;
 	*fd_ret = (int)r.rdi;
 	return true;
@@ -268,34 +193,14 @@ int uni_hold_restart(struct uni_hold *h)
 
 	if (!h->interrupted)
 		return 0;
-	if (do_regs(PTRACE_GETREGSET, h, &r) != 0)
+	if (ptrace(PTRACE_GETREGS, h->tid, NULL, &r) != 0)
 		return -UNI_EGONE;
 	if (r.rax != (unsigned long long)-EINTR || !may_begin_again(&r))
 		return 0;
 	r.rip -= 2; /* the length of the SYSCALL instruction */
 	r.rax = r.orig_rax;
 	r.orig_rax = (unsigned long long)-1;
-	return do_regs(PTRACE_SETREGSET, h, &r);
-}
-#else /* nobody asks: kvm: is not for them */
-bool uni_hold_in_run(const struct uni_hold *h, int *fd_ret)
-{
-	return false;
-}
-
-int uni_hold_restart(struct uni_hold *h)
-{
-	return 0;
-}
-#endif
-
-void uni_hold_release(struct uni_hold *h, bool restart)
-{
-	if (h->state == UNI_HOLD_ASKED)
-		(void)uni_hold_poll(h);
-	if (h->state == UNI_HOLD_STOPPED && restart)
-		(void)uni_hold_restart(h);
-	uni_hold_let_go(h);
+	return ptrace(PTRACE_SETREGS, h->tid, NULL, &r) == 0 ? 0 : -UNI_EGONE;
 }
 
 bool uni_hold_end(struct uni_hold *h, bool restart, uint64_t deadline_ns)
@@ -303,11 +208,27 @@ bool uni_hold_end(struct uni_hold *h, bool restart, uint64_t deadline_ns)
 	const struct timespec nap = uni_ns_timespec(NAP_MAX_NS);
 
 	for (;;) {
-		uni_hold_release(h, restart);
+		if (h->state == UNI_HOLD_ASKED)
+			(void)uni_hold_poll(h);
+		if (h->state == UNI_HOLD_STOPPED && restart)
+			(void)uni_hold_restart(h);
+		uni_hold_let_go(h);
 		if (h->state == UNI_HOLD_FREE)
 			return true;
 		if (uni_now_ns() >= deadline_ns)
 			return false;
 		(void)nanosleep(&nap, NULL);
 	}
+}
+
+int uni_tracer_of(int pid, int tid)
+{
+	char path[64], buf[2048];
+	const char *line;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
+	if (uni_read_small(path, buf, sizeof(buf)) <= 0)
+		return -1;
+	line = strstr(buf, "\nTracerPid:\t");
+	return line != NULL ? (int)strtol(line + 12, NULL, 10) : -1;
 }
