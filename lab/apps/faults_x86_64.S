@@ -4,8 +4,31 @@
 	.globl \name
 	.type \name, @function
 \name:
+	.cfi_startproc
+.endm
+/* `cfa` bytes from the stack pointer to where the interrupted code had it, or behind that. */
+.macro handler name, cfa
+	.globl \name
+	.type \name, @function
+\name:
+	.cfi_startproc simple
+	.cfi_signal_frame
+	.cfi_def_cfa rsp, \cfa
+	.cfi_offset rip, -40
+	.cfi_offset rsp, -16
+.endm
+.macro push_it reg
+	push %\reg
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset \reg, 0
+.endm
+.macro pop_it reg
+	pop %\reg
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore \reg
 .endm
 .macro end name
+	.cfi_endproc
 	.size \name, . - \name
 .endm
 
@@ -46,24 +69,26 @@ end faults_undefined
 
 /* Calls faults_left, which may come back by the handler. */
 function faults_guard
-	push %rbp
-	push %rbx
+	push_it rbp
+	push_it rbx
 	mov %rsp, saved(%rip)
 	call faults_left
 .Lguard:
-	pop %rbx
-	pop %rbp
+	pop_it rbx
+	pop_it rbp
 	ret
 end faults_guard
 
 /* The first push faults. */
 function faults_on_stack
-	push %rbp
+	push_it rbp
 	mov %rsp, %rbp
+	.cfi_def_cfa_register rbp
 	mov %rdi, %rsp
 	call faults_leaf
 	mov %rbp, %rsp
-	pop %rbp
+	.cfi_def_cfa_register rsp
+	pop_it rbp
 	ret
 end faults_on_stack
 
@@ -80,46 +105,56 @@ end faults_repeated
 
 function faults_place
 	call 1f
-1:	pop %rax
+1:	.cfi_adjust_cfa_offset 8
+	pop %rax
+	.cfi_adjust_cfa_offset -8
 	ret
 end faults_place
 
 /* Handlers. They go on in faults_guard, or faults_way bytes behind the instruction. */
-function faults_divide
-	push %rax
+handler faults_divide, 40
+	push_it rax
 	mov faults_way(%rip), %rax
 	test %rax, %rax
 	jz 1f
+	.cfi_remember_state
 	add %rax, 8(%rsp)
-	pop %rax
+	pop_it rax
 	iretq
-1:	mov saved(%rip), %rsp
+1:	.cfi_restore_state
+	mov saved(%rip), %rsp
+	.cfi_def_cfa rsp, 24	/* as in faults_guard */
+	.cfi_offset rip, -8
+	.cfi_offset rbp, -16
+	.cfi_offset rbx, -24
+	.cfi_restore rsp
 	lea .Lguard(%rip), %rax
 	jmp *%rax
 end faults_divide
 
-function faults_page
-	push %rax
-	push %rcx
-	push %rdx
-	push %rsi
-	push %rdi
-	push %r8
-	push %r9
-	push %r10
-	push %r11
+handler faults_page, 48
+	push_it rax
+	push_it rcx
+	push_it rdx
+	push_it rsi
+	push_it rdi
+	push_it r8
+	push_it r9
+	push_it r10
+	push_it r11
 	cld
 	call faults_map
-	pop %r11
-	pop %r10
-	pop %r9
-	pop %r8
-	pop %rdi
-	pop %rsi
-	pop %rdx
-	pop %rcx
-	pop %rax
+	pop_it r11
+	pop_it r10
+	pop_it r9
+	pop_it r8
+	pop_it rdi
+	pop_it rsi
+	pop_it rdx
+	pop_it rcx
+	pop_it rax
 	add $8, %rsp
+	.cfi_adjust_cfa_offset -8
 	iretq
 end faults_page
 
