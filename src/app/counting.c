@@ -31,6 +31,7 @@ struct counter {
 	const struct uni_count_watcher *watcher;
 	double max_pause;
 	uint64_t begin_ns;
+	uint64_t there_ns; /* when the breakpoints were last seen to be there */
 	/* Since when, and how long it stood and was called since: for the judgement. */
 	uint64_t since_ns, stood_ns;
 	uint64_t calls[UNI_BREAKS_MAX];
@@ -205,7 +206,8 @@ static int set_again(struct counter *k, uint64_t from_ns, struct uni_err *err)
 		*err = (struct uni_err){ 0 };
 		rc = set_breaks(k, err);
 	} while (rc == -UNI_EAGAIN && !atomic_load(uni_signals_stop()));
-	k->c->gap_ns += uni_now_ns() - from_ns;
+	k->there_ns = uni_now_ns();
+	k->c->gap_ns += k->there_ns - from_ns;
 	if (++k->c->gaps == GAPS_MAX && rc == 0)
 		rc = uni_err_set(err, UNI_EIO, "the breakpoints are lost again and again");
 	judge_again(k);
@@ -224,19 +226,23 @@ static int suspend_counting(struct counter *k, struct uni_err *err)
 
 static int count_once(struct counter *k, uint64_t until_ns, struct uni_err *err)
 {
-	struct uni_break_stop stop = { 0 };
-	uint64_t from_ns = uni_now_ns();
+	struct uni_break_stop stop = { .there_ns = k->there_ns };
 	int rc = k->g->t->ops->breaks->wait(k->g->t, until_ns, take_call, k, &stop);
 
+	k->there_ns = stop.there_ns;
 	if (rc == 1)
 		rc = add_calls(k, &stop);
 	k->nr_calls = 0;
+	if (stop.removed) { /* and then it ended */
+		k->c->gap_ns += uni_now_ns() - k->there_ns;
+		k->c->gaps++;
+	}
 	if (rc == 0)
 		rc = limit_stops(k);
 	if (rc == -UNI_EAGAIN) {
 		uni_note("the breakpoints were removed, as uniscope could not serve the guest for "
 			 "a while: calls of that time are not counted");
-		rc = set_again(k, from_ns, err);
+		rc = set_again(k, k->there_ns, err);
 	}
 	return rc;
 }
@@ -284,7 +290,7 @@ int uni_count_run(struct uni_guest *g, const struct uni_count_args *args, struct
 	uni_signals_init_gate(&k->gate);
 	uni_signals_begin(&signals);
 	rc = set_breaks(k, err);
-	k->begin_ns = uni_now_ns();
+	k->begin_ns = k->there_ns = uni_now_ns();
 	judge_again(k);
 	if (rc == 0) {
 		uni_note("%zu function%s a breakpoint; Ctrl-C ends the counting", c->nr,

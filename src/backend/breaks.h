@@ -26,6 +26,8 @@ typedef void (*uni_break_fn)(void *ctx, unsigned which, uint32_t vcpu, const str
 struct uni_break_stop {
 	uint64_t stop_ns;  /* when we learnt of the stop, uni_now_ns() */
 	uint64_t pause_ns; /* from then until the guest ran again */
+	uint64_t there_ns; /* when they were last seen to be there; stays, if they were not */
+	bool removed;	   /* -UNI_EGONE: it ended after the breakpoints had been removed */
 };
 
 struct uni_break_ops {

@@ -105,9 +105,9 @@ is_stopped() { # SIGNAL
 	counter_ends 0
 }
 
-# It says for how long it did not count.
-is_suspended() {
-	is_stopped TSTP || return 1
+# It says for how long it did not count, even if the guest has ended meanwhile.
+tells_gap() { # SIGNAL
+	is_stopped "$1" || return 1
 	python3 - "$T/counts" "$gone" <<-'END'
 		import json, sys
 		doc, gone = json.load(open(sys.argv[1], encoding='utf-8')), int(sys.argv[2])
@@ -170,8 +170,8 @@ if [ -z "$no_kvm" ]; then
 	check 'kvm: two vCPUs, each call once' is_counted kvm 2 8 1 8 cpu0_hot cpu0_warm cpu1_hot
 fi
 check 'a guest that is paused by somebody else, and resumed' is_paused_by_another
-check 'uniscope is stopped by SIGSTOP: the guest goes on' is_stopped STOP
-check 'uniscope is stopped by Ctrl-Z: the guest goes on, and it says for how long' is_suspended
+check 'uniscope is stopped by SIGSTOP: the guest goes on' tells_gap STOP
+check 'uniscope is stopped by Ctrl-Z: the guest goes on, and it says for how long' tells_gap TSTP
 boot_counted tcg 1 3 5 && count_calls -c sendto "$U" count "$target" -e "$smp" -d 0.1 cpu0_hot >/dev/null
 last=$nr
 # From before the breakpoint to the second hit.

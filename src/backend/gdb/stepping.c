@@ -214,9 +214,12 @@ static int wait_for_hit(struct uni_target *base, uint64_t until_ns, uni_break_fn
 		rc = uni_gdb_begin(t);
 		if (rc == 0 && !uni_gdb_breaks_any(t->stub.breaks))
 			rc = breaks_are_gone(t);
-		else if (rc == 0 && t->stub.state == UNI_GDB_HELD)
+		else if (rc == 0)
+			ret->there_ns = ret->stop_ns;
+		if (rc == 0 && t->stub.state == UNI_GDB_HELD)
 			rc = serve_stop(t, fn, ctx);
 		uni_gdb_end(t);
+		ret->removed = rc == -UNI_EGONE && !uni_gdb_breaks_any(t->stub.breaks);
 		if (rc == 1)
 			ret->pause_ns = uni_now_ns() - ret->stop_ns;
 		if ((rc != 0 && rc != -UNI_EAGAIN) ||
