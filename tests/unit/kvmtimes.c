@@ -176,12 +176,22 @@ struct handed {
 	unsigned nr;
 };
 
-static void take(void *ctx, const struct uni_stream_sample *s)
+static void take_sample(void *ctx, const struct uni_stream_sample *s)
 {
 	struct handed *h = ctx;
 
 	h->weight[s->state] += s->weight;
 	h->nr++;
+}
+
+/* No time yet; what is handed over goes to this sink. */
+static struct made *make_stream(const struct uni_stream_sink *sink)
+{
+	struct made *m = make_times(0, 0, 0);
+
+	m->s.sink = sink;
+	m->s.period_ns = PERIOD;
+	return m;
 }
 
 /* One record of the kernel's ring: a sample, or an interval off the CPU. */
@@ -198,13 +208,11 @@ static void hand(struct made *m, uint8_t type, uint32_t state, uint64_t idle, ui
 
 static void test_a_sample_weighs_one(void **state)
 {
-	struct made *m = make_times(0, 0, 0);
 	struct handed h = { 0 };
-	const struct uni_stream_sink sink = { .sample = take, .ctx = &h };
+	const struct uni_stream_sink sink = { .sample = take_sample, .ctx = &h };
+	struct made *m = make_stream(&sink);
 
 	(void)state;
-	m->s.sink = &sink;
-	m->s.period_ns = PERIOD;
 	for (unsigned i = 0; i < 5; i++)
 		hand(m, UNI_BPF_SAMPLE, i < 2 ? UNI_BPF_KVM : UNI_BPF_GUEST, 0, 0);
 	hand(m, UNI_BPF_INLINE, UNI_BPF_GUEST, 0, 0);
@@ -222,14 +230,12 @@ static void test_counts_weigh_as_counted(void **state)
 		[UNI_BPF_GUEST] = 6, [UNI_BPF_HALTED] = 2 * PERIOD + 500
 	};
 	const uint64_t pc = 0x1000;
-	struct made *m = make_times(0, 0, 0);
 	struct handed h = { 0 };
-	const struct uni_stream_sink sink = { .sample = take, .ctx = &h };
+	const struct uni_stream_sink sink = { .sample = take_sample, .ctx = &h };
+	struct made *m = make_stream(&sink);
 
 	(void)state;
 	m->guest.max_chains = 4;
-	m->s.sink = &sink;
-	m->s.period_ns = PERIOD;
 	m->s.counts = counts;
 	assert_int_equal(uni_kvm_stream_define(&m->s, 0, &pc, 1, UNI_STOP_ROOT), 0);
 	for (unsigned i = 0; i < 2; i++) {
@@ -251,13 +257,11 @@ static void test_counts_weigh_as_counted(void **state)
 /* However the time is cut, there are as many samples as periods in it. */
 static void test_time_is_counted_in_periods(void **state)
 {
-	struct made *m = make_times(0, 0, 0);
 	struct handed h = { 0 };
-	const struct uni_stream_sink sink = { .sample = take, .ctx = &h };
+	const struct uni_stream_sink sink = { .sample = take_sample, .ctx = &h };
+	struct made *m = make_stream(&sink);
 
 	(void)state;
-	m->s.sink = &sink;
-	m->s.period_ns = PERIOD;
 	for (unsigned i = 0; i < 100; i++)
 		hand(m, UNI_BPF_OFF, UNI_BPF_HALTED, 270, 99);
 	assert_int_equal(h.weight[UNI_VCPU_HALTED], 27);
